@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include "apps_config.h"
+#include "base/log.h"
+#include "verb.h"
+
+namespace gpoeo::app {
+
+int fail(const Error& error, int code) {
+  log::error("{}", error.text);
+  return code;
+}
+
+}  // namespace gpoeo::app
+
+int main(int argc, char** argv) {
+  using namespace gpoeo::app;
+  CLI::App root{"GPOEO: makes a training job on an NVIDIA GPU use less energy, measured.", "gpoeo"};
+  root.set_version_flag("-V,--version", "gpoeo " GPOEO_VERSION);
+  root.require_subcommand(1);
+  Invocation invocation;
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool shown = error.get_exit_code() == 0;  // --help and --version end here
+    root.exit(error);
+    return shown ? kExitOk : kExitUsage;
+  }
+  return invocation.action ? invocation.action() : kExitUsage;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a verb joins the program: one file a verb, holding its options, their checks and its action.
+// A verb's add_NAME() declares the options; when the user names the verb, CLI11 calls back, and
+// the verb stores what is to be done. main() then runs it. Nothing happens while parsing.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <functional>
+
+#include "base/result.h"
+
+namespace gpoeo::app {
+
+// Exit codes beside the child's own (docs/usage.md has the table).
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitUsage = 2;        // bad options or input files of a verb
+inline constexpr int kExitOwnFailure = 125; // we failed before the job started
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+
+struct Invocation {
+  std::function<int()> action;
+};
+
+// Prints "gpoeo: error: ..." on stderr and gives back `code`.
+int fail(const Error& error, int code);
+
+}  // namespace gpoeo::app
