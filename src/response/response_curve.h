@@ -3,7 +3,7 @@
 // at any clock (or power limit) that its table covers. This is "the truth" of the twin and of
 // `bench`, and what the predictor learns. Method and residuals: docs/response-tables.md.
 //
-// A workload has one Line for each (memory clock, power limit) that was swept over SM clocks, or,
+// A workload has a Line for each (memory clock, power limit) that was swept over SM clocks, or,
 // where clocks were left to the driver, one line over power limits. Along a line curves are smooth,
 // positive and interpolated by a monotone cubic; relative time never rises with the clock. Between
 // lines nothing is interpolated. At the default setting relative time is exactly 1.
@@ -11,6 +11,7 @@
 // Thread rule: immutable once fitted. Errors: kInvalid, naming the workload.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,9 +37,10 @@ struct Residuals {
 class Curve {
  public:
   enum class Scale { kLog, kLinear };  // how the values were fitted
-  // `fit` is in the scale's units.
-  Curve(MonotoneCubic fit, Scale scale, double upper, Residuals residuals);
+  // `fit` is in the scale's units; answers are held to [0, upper].
+  Curve(MonotoneCubic fit, Scale scale, double upper, const Residuals& residuals);
 
+  // Outside [lowest, highest] the end's value.
   double at(double x) const;
   double lowest() const { return fit_.x().front(); }
   double highest() const { return fit_.x().back(); }
@@ -54,9 +56,10 @@ class Curve {
 struct Line {
   enum class Axis { kSmClock, kPowerLimit };
   Axis axis = Axis::kSmClock;
+  bool driver_clocks = false;           // the driver chose the clocks; the axis is the limit
   std::optional<double> mem_mhz;        // absent: the table does not say
   std::optional<double> power_limit_w;  // of an SM-clock line; absent: the card's own
-  std::vector<double> x;                // measured clocks (MHz) or limits (W), ascending
+  std::vector<double> x;  // measured clocks (MHz) or limits (W) with a time, ascending
   Curve relative_time;
   std::optional<Curve> power_w;
   std::array<std::optional<Curve>, kCounterCount> counters;
@@ -78,7 +81,8 @@ struct Response {
 
 class WorkloadCurves {
  public:
-  // Fits every line that has times. kInvalid when there is none.
+  // Fits every line that has times. kInvalid when the default has no time or power, or when a line
+  // has more than 4096 points.
   static Result<WorkloadCurves> fit(const Workload& workload);
 
   const std::string& name() const { return name_; }
@@ -86,7 +90,9 @@ class WorkloadCurves {
   double default_time_s() const { return default_time_s_; }
   double default_power_w() const { return default_power_w_; }
   const Setting& default_setting() const { return default_setting_; }
-  const std::vector<Line>& lines() const { return lines_; }  // the default's first
+  // The default's line first, if it is on one: a default row at the driver's clocks and the card's
+  // own limit stands for itself, is not smoothed, and there may be no line at all.
+  const std::vector<Line>& lines() const { return lines_; }
 
   // Whatever `setting` leaves out is the default's. A setting that was not measured is answered
   // from the nearest one, and the answer says so: never extrapolated. A setting's limit is ignored
@@ -95,12 +101,15 @@ class WorkloadCurves {
 
  private:
   WorkloadCurves() = default;
+  const Line* nearest_line(const Setting& setting) const;
+  Response default_response() const;
 
   std::string name_;
   Setting default_setting_;
   double default_time_s_ = 0;
   double default_power_w_ = 0;
-  CounterValues default_counters_;
+  CounterValues default_counters_;  // as measured
+  bool default_on_line_ = false;
   std::vector<Line> lines_;
 };
 

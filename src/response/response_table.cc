@@ -14,8 +14,8 @@ namespace gpoeo::response {
 namespace {
 
 constexpr std::array<std::string_view, kCounterCount> kCounterNames = {
-    "gr_active",    "sm_active",   "sm_occupancy", "tensor_active",       "dram_active",
-    "fp64_active",  "fp32_active", "fp16_active",  "pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s"};
+    "gr_active",   "sm_active",   "sm_occupancy", "tensor_active",       "dram_active",
+    "fp64_active", "fp32_active", "fp16_active",  "pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s"};
 
 // Orders settings; an absent clock is below any, an absent power limit (the card's own) above any.
 double clock_rank(const std::optional<double>& mhz) { return mhz.value_or(0.0); }
@@ -42,10 +42,11 @@ Status finish(Workload& workload, std::string_view source) {
   if (best->time_s && best->power_w) return {};
   return make_error(
       ErrorKind::kInvalid,
-      fmt::format("{}: workload '{}': the default row ({}) has no {}; everything is relative to it, "
-                  "so measure it, or remove the workload",
-                  source, printable(workload.name), to_string(best->setting),
-                  best->time_s ? "power_w" : "time_s"));
+      fmt::format(
+          "{}: workload '{}': the default row ({}) has no {}; everything is relative to it, "
+          "so measure it, or remove the workload",
+          source, printable(workload.name), to_string(best->setting),
+          best->time_s ? "power_w" : "time_s"));
 }
 
 }  // namespace
@@ -85,9 +86,8 @@ Result<const Workload*> ResponseTable::find(std::string_view workload) const {
     }
     known += (known.empty() ? "" : ", ") + printable(w.name);
   }
-  return make_error(
-      ErrorKind::kNotFound,
-      fmt::format("{}: no workload '{}'; it has: {}", source, printable(workload), known));
+  return make_error(ErrorKind::kNotFound, fmt::format("{}: no workload '{}'; it has: {}", source,
+                                                      printable(workload), known));
 }
 
 Result<ResponseTable> parse_response_table(std::string_view text, std::string_view source) {

@@ -26,7 +26,8 @@ struct Range {
   double up_to;
   std::string_view cure;
 };
-constexpr Range kClockRange{0, false, 100'000, "write MHz, 'default' in both clock columns, or nothing"};
+constexpr Range kClockRange{0, false, 100'000,
+                            "write MHz, 'default' in both clock columns, or nothing"};
 constexpr Range kLimitRange{0, false, 100'000, "write watts, or nothing for the card's own limit"};
 constexpr Range kTimeRange{0, false, 1e9, "write seconds, or nothing if it was not measured"};
 constexpr Range kPowerRange{0, false, 100'000, "write watts, or nothing if it was not measured"};
@@ -94,7 +95,8 @@ Result<Columns> parse_header(std::string_view line, const Place& place) {
   }
   columns.count = names.size();
   const auto missing = [&place](std::string_view name) {
-    return place.error(fmt::format("the header has no column '{}'; add it (a field may be empty)", name));
+    return place.error(
+        fmt::format("the header has no column '{}'; add it (a field may be empty)", name));
   };
   if (!columns.workload) return missing("workload");
   if (!columns.time) return missing("time_s");
@@ -172,8 +174,8 @@ Result<std::string> parse_name(const Row& row, const Columns& columns) {
   for (const char c : name) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '"') {
       return row.place().field_error(
-          "workload", fmt::format("'{}' has a quote or control character; write it plain",
-                                  printable(name)));
+          "workload",
+          fmt::format("'{}' has a quote or control character; write it plain", printable(name)));
     }
   }
   return std::string(name);
@@ -226,7 +228,8 @@ Status add_row(const Row& row, const Columns& columns, Points& points) {
   GPOEO_TRY(const auto power, row.number(columns.power, "power_w", kPowerRange));
   if (!time && !power) {
     return row.place().field_error(
-        "time_s", "empty, and so is power_w, so the row says nothing; fill one in or remove the row");
+        "time_s",
+        "empty, and so is power_w, so the row says nothing; fill one in or remove the row");
   }
   std::array<std::optional<double>, kCounterCount> counters;
   for (std::size_t i = 0; i < kCounterCount; ++i) {
@@ -284,8 +287,8 @@ Result<std::vector<Workload>> collect_rows(std::string_view text, std::string_vi
     text.remove_prefix(std::min(length + 1, text.size()));
     if (line.empty()) continue;
     if (line.size() > kMaxLineLength) {
-      return place.error(fmt::format("longer than {} characters; this is not a response table",
-                                     kMaxLineLength));
+      return place.error(
+          fmt::format("longer than {} characters; this is not a response table", kMaxLineLength));
     }
     if (line.front() == '#') {
       comments.emplace_back(trim(line.substr(1)));
