@@ -2,10 +2,12 @@
 // Reads one GPU on a schedule, without a thread of its own: the owner calls poll() and is told
 // when to call again. What it reads goes into a bounded History; what happens goes into events.
 //
-// Schedule (a real card's costs, measured on an H200: sample buffer and clocks 11-13 us, counters
-// 0.3 ms, energy counter 5 ms): power in batches of 0.2-1 s as the driver's buffer allows; clocks
-// and event reasons each 0.2 s; utilisation each 0.4 s; temperature each 2 s; processes each 10 s;
-// the energy counter as energy_schedule.h says, so that its calls stay under 0.1 % of the time.
+// Schedule, with what a call costs on an H200 (CPU time, warm to cold): power samples in batches of
+// 0.2-1 s as the driver's buffer allows (12 us-0.7 ms); clocks and event reasons each 0.4 s (11 us-
+// 0.1 ms each); utilisation each second, temperature each 2 s, processes each 10 s; the energy
+// counter (5-7 ms) as energy_schedule.h says, rationed by its own cost. That is about 10 calls a
+// second, 0.2 % of a core at worst; bench/energy_windows and gpoeo's report print the true number.
+// Where the driver has no sample buffer, power is polled each 100 ms instead.
 //
 // Failures: a reading that is not supported, or not permitted, is dropped for good and listed; one
 // that fails is counted, logged once and tried again after 1, 2, 4 ... 60 s, the others go on; a
@@ -30,10 +32,11 @@ namespace gpoeo::telemetry {
 struct SamplerOptions {
   Duration power_batch_min = std::chrono::milliseconds(200);
   Duration power_batch_max = std::chrono::seconds(1);
-  Duration clocks = std::chrono::milliseconds(200);  // SM and memory clock, event reasons
-  Duration utilization = std::chrono::milliseconds(400);
+  Duration clocks = std::chrono::milliseconds(400);  // SM and memory clock, event reasons
+  Duration utilization = std::chrono::seconds(1);
   Duration temperature = std::chrono::seconds(2);
   Duration processes = std::chrono::seconds(10);
+  Duration polled_power = std::chrono::milliseconds(100);  // only without a sample buffer
   // A spacing beyond this many usual ones is a gap in the power samples.
   double gap_factor = 2.6;
   // Power above this multiple of the card's highest limit (or above 3 kW where that is unknown)
@@ -85,11 +88,12 @@ class Sampler {
   // longer has and says so as a gap.
   Instant poll(Instant now);
 
-  // The next poll reads power (and clocks) whatever the schedule says: before a decision.
+  // The next poll reads power, clocks and event reasons whatever the schedule says: before a
+  // decision, and at each poll while a clock write settles.
   void request_readings() { readings_requested_ = true; }
   // The next polls pin the energy counter to its tick: call it near both edges of a window that
   // must be exact. Cheap to call when the counter is not needed: then it does nothing.
-  void request_energy_mark() { energy_schedule_.request_mark(); }
+  void request_energy_mark() { energy_schedule_.request_mark(last_poll_); }
   // The energy counter is only a slow check (samples are trusted) or carries the figures.
   void set_counter_role(CounterRole role) { energy_schedule_.set_role(role); }
   // Activity counters each `period` (at least the device's own, 100 ms on an H200); nullopt (the
@@ -127,15 +131,18 @@ class Sampler {
 
   ReadingState& state(gpu::Reading reading) { return readings_[static_cast<int>(reading)]; }
   bool due(gpu::Reading reading, Instant now) const;
-  template <typename T, typename Call>
-  std::optional<T> read(gpu::Reading reading, Instant now, Duration period, Call call);
+  template <typename Call>
+  auto read(gpu::Reading reading, Instant now, Duration period, Call call);
   void note_failure(gpu::Reading reading, Instant now, const Error& error);
-  void note_success(gpu::Reading reading, Instant now, Duration period);
+  void note_success(gpu::Reading reading, Instant now);
   void add_event(SamplerEvent event);
 
+  void drop(gpu::Reading reading, Instant now, std::string text);
+  void lose_device(Instant now, const Error& error);
   void read_power(Instant now);
+  void poll_power(Instant now);
   void take_samples(const std::vector<gpu::PowerSample>& samples, Instant now);
-  void learn_spacing();
+  void check_gap(Instant before, Instant time);
   void read_status(Instant now);
   void read_energy(Instant now);
   void read_counters(Instant now);
@@ -155,10 +162,11 @@ class Sampler {
   Instant last_poll_{};
   std::optional<Instant> lost_since_;
   Instant look_again_{};
+  Duration look_wait_{};
   std::optional<Duration> counter_period_;
   std::optional<Duration> spacing_;
   Duration power_period_{};
-  Watts absurd_above_;
+  double absurd_above_w_ = 0;
   Duration gap_time_{};
   std::uint64_t gaps_ = 0;
   bool readings_requested_ = false;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // After a clock write: when has the card settled, and does it hold what was asked?
 //
-// Fed with readings, decides from two of them: the SM clock reads what was asked in several
-// readings running, and power shows no step any more (the change point is behind us: the last two
-// stretches of samples have equal means within their scatter). Bounded by a deadline. Pure: no
-// device, no clock.
+// Decides from two readings: the SM clock reads what was asked in several readings running, and
+// power shows no step any more (the mean of the last stretch of samples equals that of the one
+// before). Where power swings with the iterations by more than 15 % a step cannot be told from a
+// swing, and the clock decides alone. A clock that a power or thermal limit keeps below what was
+// asked is "could not hold", which is data, not an error; an idle card says nothing, as its clock
+// may drop. Bounded by a deadline. Pure: no device, no clock.
+//
+// The sampler's own schedule is too slow for this: call its request_readings() before each poll
+// (each 50-100 ms) until the state is not kWaiting.
 #pragma once
 
 #include <optional>
@@ -21,7 +26,7 @@ namespace gpoeo::telemetry {
 enum class SettleState {
   kWaiting,
   kSettled,       // clock and power are steady at what was asked
-  kCouldNotHold,  // steady, but the clock stays away from what was asked; see `reasons`
+  kCouldNotHold,  // the clock stays away from what was asked; see `reasons`
   kTimedOut,      // the deadline passed without a steady state; measure with care
 };
 std::string_view to_string(SettleState state);
@@ -37,7 +42,7 @@ struct SettleOptions {
 
 struct SettleReport {
   SettleState state = SettleState::kWaiting;
-  Instant settled_at{};        // from when on readings count; valid unless kWaiting
+  Instant settled_at{};        // from when on power and progress count; not for kWaiting
   std::optional<Hertz> clock;  // as last read
   gpu::EventReasons reasons;   // seen while the clock was away from what was asked
   std::string text;            // one line for the log
@@ -55,6 +60,11 @@ class Settle {
   const SettleReport& report() const { return report_; }
 
  private:
+  struct ClockView;
+  ClockView look_at_clocks(const History& history) const;
+  std::optional<Instant> power_steady_since(const History& history) const;
+  void finish(SettleState state, Instant at, std::string text);
+
   Instant written_;
   std::optional<gpu::ClockRange> asked_;
   SettleOptions options_;

@@ -20,7 +20,7 @@ namespace gpoeo::telemetry {
 
 struct TraceRow {
   gpu::PowerSample sample;
-  StatusPoint status;  // time unused
+  StatusPoint status{};  // its time is unused
 };
 
 struct TraceWriterOptions {
@@ -34,11 +34,11 @@ class TraceWriter {
   static Result<TraceWriter> create(const std::filesystem::path& path,
                                     TraceWriterOptions options = {});
   TraceWriter(TraceWriter&&) = default;
-  TraceWriter& operator=(TraceWriter&&) = default;
+  TraceWriter& operator=(TraceWriter&&) = delete;  // would drop what is buffered
   ~TraceWriter();
 
-  // Appends what `history` has got since the last call, each power sample with the newest status
-  // before it that is at most 2 s old.
+  // Appends what `history` has got since the last call, each power sample with what was last read
+  // before it: clocks, reasons and utilisation up to 3 s old, temperature up to 10 s.
   void append_new(const History& history);
   void append(const TraceRow& row);
   // A full disk (or any write error) is logged once; from then on rows are counted as lost and
@@ -49,16 +49,21 @@ class TraceWriter {
 
  private:
   TraceWriter(Fd file, std::filesystem::path path, TraceWriterOptions options);
+  void write_out();
+  void merge(const StatusPoint& point);
 
   Fd file_;
   std::filesystem::path path_;
   TraceWriterOptions options_;
   std::string buffer_;
-  std::uint64_t bytes_written_ = 0;
+  std::uint64_t bytes_taken_ = 0;
   std::uint64_t rows_buffered_ = 0;
   std::uint64_t rows_written_ = 0;
   std::uint64_t rows_lost_ = 0;
   std::size_t power_seen_ = 0;
+  std::size_t status_seen_ = 0;
+  StatusPoint known_;  // each field as last read before the sample at hand ...
+  Instant clocks_time_{}, utilization_time_{}, temperature_time_{};  // ... and when
   std::optional<Error> failed_;
 };
 
