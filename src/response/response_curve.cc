@@ -74,7 +74,10 @@ Fit fit_series(const Series& s, Shape shape) {
   if (!logarithmic) options.least_noise *= std::max(1e-6, std::ranges::max(s.y));
   std::vector<double> y = s.y;
   if (logarithmic) std::ranges::transform(y, y.begin(), [](double v) { return std::log(v); });
-  const Smoothed smoothed = smooth(s.x, y, options);
+  // Over the logarithm of clock or limit the response of anything bound by it is a straight line.
+  std::vector<double> log_x = s.x;
+  std::ranges::transform(log_x, log_x.begin(), [](double v) { return std::log(v); });
+  const Smoothed smoothed = smooth(log_x, y, options);
 
   Residuals& r = fit.residuals;
   r.points = static_cast<int>(y.size());

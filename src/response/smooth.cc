@@ -20,7 +20,13 @@ constexpr double kLeastWeight = 1e-3;
 // Weight under which a point says nothing about the noise.
 constexpr double kOutlierWeight = 0.05;
 // Axis steps below this share of the mean step count as this: keeps the system well conditioned.
-constexpr double kLeastStep = 0.2;
+constexpr double kLeastSpacing = 0.2;
+// A step of the curve is a difference out of line with its neighbours by this many noise sigmas (of
+// the difference's own error) and by this much at least.
+constexpr double kStepSigmas = 3;
+constexpr double kLeastStepSize = 0.01;
+// Roughness across a step costs this share of what it costs elsewhere.
+constexpr double kAcrossStep = 1e-4;
 constexpr double kMonotonePenalty = 1e6;
 constexpr int kMaxRobustRounds = 12;
 constexpr int kMaxMonotoneRounds = 50;
@@ -50,14 +56,14 @@ std::vector<double> unit_steps(std::span<const double> x) {
   std::vector<double> steps(x.size() - 1);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     GPOEO_CHECK(x[i + 1] > x[i]);
-    steps[i] = std::max(kLeastStep, (x[i + 1] - x[i]) / mean);
+    steps[i] = std::max(kLeastSpacing, (x[i + 1] - x[i]) / mean);
   }
   return steps;
 }
 
 // The roughness matrix P: z^T P z = sum_j h_j (second divided difference at j)^2, the discrete form
 // of the integral of the squared second derivative.
-BandedMatrix roughness(std::span<const double> steps) {
+BandedMatrix roughness(std::span<const double> steps, const std::vector<bool>& is_step) {
   const std::size_t n = steps.size() + 1;
   BandedMatrix p(n);
   for (std::size_t j = 1; j + 1 < n; ++j) {
@@ -66,7 +72,8 @@ BandedMatrix roughness(std::span<const double> steps) {
     const double a = 2 / (left * (left + right));
     const double c = 2 / (right * (left + right));
     const double b = -(a + c);
-    const double h = (left + right) / 2;
+    const double share = is_step[j - 1] || is_step[j] ? kAcrossStep : 1;
+    const double h = share * (left + right) / 2;
     p.diagonal[j - 1] += h * a * a;
     p.diagonal[j] += h * b * b;
     p.diagonal[j + 1] += h * c * c;
@@ -120,7 +127,7 @@ struct Problem {
       if (w[i] > kOutlierWeight) heard += 1;
     }
     const double freedom = std::max(1.0, heard - 2);
-    const double variance = std::max(fit / freedom, least_noise * least_noise);
+    const double variance = std::max(fit / freedom, 1e-6 * least_noise * least_noise);
     return freedom * std::log(variance) + fit / variance + factor.log_determinant() -
            static_cast<double>(y.size() - 2) * std::log(lambda);
   }
@@ -158,6 +165,28 @@ std::vector<double> running_median(std::span<const double> y) {
   return m;
 }
 
+// Least absolute deviations under a falling shape: pool adjacent violators with medians.
+std::vector<double> pool_medians(std::span<const double> y) {
+  struct Block {
+    std::vector<double> values;
+    double middle;
+  };
+  std::vector<Block> blocks;
+  for (const double v : y) {
+    blocks.push_back({{v}, v});
+    while (blocks.size() > 1 && blocks.back().middle > blocks[blocks.size() - 2].middle) {
+      const Block last = std::move(blocks.back());
+      blocks.pop_back();
+      Block& into = blocks.back();
+      into.values.insert(into.values.end(), last.values.begin(), last.values.end());
+      into.middle = median(into.values);
+    }
+  }
+  std::vector<double> z;
+  for (const Block& block : blocks) z.insert(z.end(), block.values.size(), block.middle);
+  return z;
+}
+
 // Noise from each point's distance to the line through its neighbours: needs no fit.
 double local_noise(std::span<const double> y, std::span<const double> steps) {
   std::vector<double> r;
@@ -169,20 +198,67 @@ double local_noise(std::span<const double> y, std::span<const double> steps) {
   return mad_sigma(std::move(r));
 }
 
+// Where the curve steps: is_step[i] for the gap between i and i + 1. Looks at the running median,
+// in which single outliers are gone, and wants three points on each side.
+std::vector<bool> find_steps(std::span<const double> pilot, std::span<const double> steps,
+                             double noise, Shape shape) {
+  std::vector<bool> is_step(steps.size(), false);
+  for (std::size_t i = 2; i + 3 < pilot.size(); ++i) {
+    const double before = (pilot[i] - pilot[i - 1]) / steps[i - 1];
+    const double after = (pilot[i + 2] - pilot[i + 1]) / steps[i + 1];
+    const double excess = pilot[i + 1] - pilot[i] - steps[i] * (before + after) / 2;
+    if (shape == Shape::kNonIncreasing && excess > 0) continue;
+    // On an even grid the excess is 1.5 differences less half a wider one: variance 5.
+    const double error = std::sqrt(5.0) * noise;
+    is_step[i] = std::abs(excess) > std::max(kStepSigmas * error, kLeastStepSize);
+  }
+  return is_step;
+}
+
+// The middle of the densest half of a sample, and the standard deviation that half would have in a
+// normal one (P. J. Rousseeuw, J. Am. Stat. Assoc. 79, 1984, with its small-sample factor): holds
+// up to half the sample being off to one side, as run times are when other work interferes.
+struct Location {
+  double middle = 0;
+  double sigma = 0;
+};
+Location densest_half(std::vector<double> v) {
+  std::ranges::sort(v);
+  const std::size_t half = v.size() / 2 + 1;
+  Location best{.middle = 0, .sigma = std::numeric_limits<double>::infinity()};
+  for (std::size_t i = 0; i + half <= v.size(); ++i) {
+    const double width = v[i + half - 1] - v[i];
+    if (width < best.sigma) best = {(v[i] + v[i + half - 1]) / 2, width};
+  }
+  best.sigma *= kMadToSigma / 2 * (1 + 5 / static_cast<double>(v.size()));
+  return best;
+}
+
 struct RobustFit {
   std::vector<double> w;
   double lambda = 0;
   double noise = 0;
 };
 
-RobustFit robust_fit(const Problem& problem, std::span<const double> steps) {
+// How far each point is from what its own surroundings say, whichever of them disowns it more. A
+// curve that may only fall also disowns a run of points that stick out above.
+std::vector<double> distance_to_surroundings(std::span<const double> y,
+                                             std::span<const double> pilot, Shape shape) {
+  std::vector<double> d(y.size());
+  for (std::size_t i = 0; i < y.size(); ++i) d[i] = std::abs(y[i] - pilot[i]);
+  if (shape == Shape::kFree) return d;
+  const std::vector<double> falling = pool_medians(y);
+  for (std::size_t i = 0; i < y.size(); ++i) d[i] = std::max(d[i], std::abs(y[i] - falling[i]));
+  return d;
+}
+
+RobustFit robust_fit(const Problem& problem, std::span<const double> surroundings, double noise) {
   const std::span<const double> y = problem.y;
   const std::size_t n = y.size();
-  const std::vector<double> pilot = running_median(y);
-  RobustFit fit{.w = std::vector<double>(n),
-                .lambda = 0,
-                .noise = std::max(problem.least_noise, local_noise(y, steps))};
-  for (std::size_t i = 0; i < n; ++i) fit.w[i] = biweight((y[i] - pilot[i]) / fit.noise);
+  RobustFit fit{.w = std::vector<double>(n), .lambda = 0, .noise = noise};
+  for (std::size_t i = 0; i < n; ++i) {
+    fit.w[i] = biweight(surroundings[i] / std::max(noise, problem.least_noise));
+  }
   for (int round = 0; round < kMaxRobustRounds; ++round) {
     fit.lambda = problem.best_lambda(fit.w);
     const BandedFactor factor(problem.system(fit.w, fit.lambda));
@@ -194,13 +270,14 @@ RobustFit robust_fit(const Problem& problem, std::span<const double> steps) {
       const double leverage = std::clamp(fit.w[i] * spread[i], 0.0, 0.95);
       r[i] = (y[i] - z[i]) / std::sqrt(1 - leverage);
     }
-    fit.noise = std::max(problem.least_noise, mad_sigma(r));
+    const Location location = densest_half(r);
+    fit.noise = location.sigma;
     double change = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      // Only what both the curve and its own neighbourhood disown is an outlier: a point beside a
-      // step is far from the curve, but not from the running median.
-      const double distance = std::min(std::abs(r[i]), std::abs(y[i] - pilot[i]));
-      const double w = biweight(distance / fit.noise);
+      // An outlier is what both the curve and its surroundings disown: a real knee is far from a
+      // curve that is too smooth, but not from its neighbours.
+      const double distance = std::min(std::abs(r[i] - location.middle), surroundings[i]);
+      const double w = biweight(distance / std::max(fit.noise, problem.least_noise));
       change = std::max(change, std::abs(w - fit.w[i]));
       fit.w[i] = w;
     }
@@ -275,8 +352,11 @@ Smoothed smooth(std::span<const double> x, std::span<const double> y,
     return result;
   }
   const std::vector<double> steps = unit_steps(x);
-  const Problem problem{.y = y, .p = roughness(steps), .least_noise = options.least_noise};
-  RobustFit fit = robust_fit(problem, steps);
+  const std::vector<double> pilot = running_median(y);
+  const double noise = local_noise(y, steps);
+  const std::vector<bool> is_step = find_steps(pilot, steps, noise, options.shape);
+  const Problem problem{.y = y, .p = roughness(steps, is_step), .least_noise = options.least_noise};
+  RobustFit fit = robust_fit(problem, distance_to_surroundings(y, pilot, options.shape), noise);
   result.z = options.shape == Shape::kNonIncreasing
                  ? solve_non_increasing(problem, fit)
                  : BandedFactor(problem.system(fit.w, fit.lambda)).solve(problem.right_side(fit.w));
