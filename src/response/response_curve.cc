@@ -9,6 +9,7 @@
 #include <limits>
 #include <span>
 
+#include "response/robust.h"
 #include "response/smooth.h"
 
 namespace gpoeo::response {
@@ -16,12 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxPointsPerLine = 4096;
 constexpr double kNoUpperBound = std::numeric_limits<double>::infinity();
-
-double median(std::vector<double> v) {
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::ranges::nth_element(v, middle);
-  return *middle;
-}
 
 bool is_rate(Counter c) { return c == Counter::kPcieTxBytesPerS || c == Counter::kPcieRxBytesPerS; }
 
