@@ -9,6 +9,7 @@
 #include <limits>
 #include <span>
 
+#include "response/robust.h"
 #include "response/smooth.h"
 
 namespace gpoeo::response {
@@ -16,12 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxPointsPerLine = 4096;
 constexpr double kNoUpperBound = std::numeric_limits<double>::infinity();
-
-double median(std::vector<double> v) {
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::ranges::nth_element(v, middle);
-  return *middle;
-}
 
 bool is_rate(Counter c) { return c == Counter::kPcieTxBytesPerS || c == Counter::kPcieRxBytesPerS; }
 
@@ -74,7 +69,10 @@ Fit fit_series(const Series& s, Shape shape) {
   if (!logarithmic) options.least_noise *= std::max(1e-6, std::ranges::max(s.y));
   std::vector<double> y = s.y;
   if (logarithmic) std::ranges::transform(y, y.begin(), [](double v) { return std::log(v); });
-  const Smoothed smoothed = smooth(s.x, y, options);
+  // Over the logarithm of clock or limit the response of anything bound by it is a straight line.
+  std::vector<double> log_x = s.x;
+  std::ranges::transform(log_x, log_x.begin(), [](double v) { return std::log(v); });
+  const Smoothed smoothed = smooth(log_x, y, options);
 
   Residuals& r = fit.residuals;
   r.points = static_cast<int>(y.size());
