@@ -95,7 +95,8 @@ struct Utilization {
   double memory = 0;  // 0..1, share in which device memory was read or written
 };
 
-// Why the clock is where it is: NVML's bit numbers (nvmlClocksEventReasons), which every tool shows.
+// Why the clock is where it is: NVML's bit numbers (nvmlClocksEventReasons), which every tool
+// shows.
 struct EventReasons {
   std::uint64_t bits = 0;
   static constexpr std::uint64_t kGpuIdle = 1ULL << 0;

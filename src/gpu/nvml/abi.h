@@ -52,7 +52,13 @@ using DeviceHandle = DeviceRecord*;
 struct GpmSampleRecord;
 using GpmSample = GpmSampleRecord*;
 
-enum ClockType : unsigned { kClockGraphics = 0, kClockSm = 1, kClockMemory = 2, kClockVideo = 3, kClockTypeCount = 4 };
+enum ClockType : unsigned {
+  kClockGraphics = 0,
+  kClockSm = 1,
+  kClockMemory = 2,
+  kClockVideo = 3,
+  kClockTypeCount = 4
+};
 enum ClockId : unsigned {
   kClockCurrent = 0,
   kClockAppTarget = 1,

@@ -169,9 +169,9 @@ Status Library::check(abi::Return code, std::string_view what, std::string_view 
 }
 
 std::unexpected<Error> Library::missing(std::string_view what, std::string_view call) const {
-  return make_error(ErrorKind::kNotSupported,
-                    fmt::format("{}: {} is not in {}; a newer NVIDIA driver may have it", what,
-                                call, path_));
+  return make_error(
+      ErrorKind::kNotSupported,
+      fmt::format("{}: {} is not in {}; a newer NVIDIA driver may have it", what, call, path_));
 }
 
 }  // namespace gpoeo::nvml

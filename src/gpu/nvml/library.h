@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libnvidia-ml.so.1, found at run time. A symbol the library lacks (old driver) leaves a null
-// pointer here, and missing() makes the error when it is needed: one feature is unsupported, nothing
-// else breaks.
+// pointer here, and missing() makes the error when it is needed: one feature is unsupported,
+// nothing else breaks.
 //
 // Setters are a table of their own that only setters() resolves, and only an opening with
 // Access::kControl calls that: a read-only session holds no pointer that could change a GPU.

@@ -26,7 +26,8 @@ Status require_supported(Hertz wanted, const std::vector<Hertz>& clocks, std::st
   } else if (above == clocks.begin()) {
     nearest = fmt::format("the lowest is {:.0f} MHz", to_mhz(clocks.front()));
   } else {
-    nearest = fmt::format("the nearest are {:.0f} and {:.0f} MHz", to_mhz(*(above - 1)), to_mhz(*above));
+    nearest =
+        fmt::format("the nearest are {:.0f} and {:.0f} MHz", to_mhz(*(above - 1)), to_mhz(*above));
   }
   return make_error(ErrorKind::kInvalid, fmt::format("{}: {:.1f} MHz is no supported {} clock; {}",
                                                      label, to_mhz(wanted), what, nearest));
@@ -105,13 +106,15 @@ Status NvmlControls::reset_memory_clocks() {
 Status NvmlControls::set_power_limit(Watts limit) {
   if (const auto& limits = capabilities_.power_limits) {
     if (limit < limits->min || limit > limits->max) {
-      return make_error(ErrorKind::kInvalid,
-                        fmt::format("{}: power limit {:.1f} W is outside {:.0f} to {:.0f} W",
-                                    label_, limit.value(), limits->min.value(), limits->max.value()));
+      return make_error(
+          ErrorKind::kInvalid,
+          fmt::format("{}: power limit {:.1f} W is outside {:.0f} to {:.0f} W", label_,
+                      limit.value(), limits->min.value(), limits->max.value()));
     }
   }
   if (!(limit.value() > 0 && limit.value() < 1e6)) {
-    return make_error(ErrorKind::kInvalid, fmt::format("{}: {} W is no power limit", label_, limit.value()));
+    return make_error(ErrorKind::kInvalid,
+                      fmt::format("{}: {} W is no power limit", label_, limit.value()));
   }
   return call(set_.set_limit, "nvmlDeviceSetPowerManagementLimit",
               static_cast<unsigned>(std::lround(limit.value() * 1e3)));

@@ -77,8 +77,8 @@ Result<std::vector<gpu::PowerSample>> NvmlDevice::power_samples_since(Instant si
     const bool full = count >= sample_buffer_.size();
     if (code == abi::kInsufficientSize || (code == abi::kSuccess && full)) {
       if (sample_buffer_.size() >= kMostSamples) {
-        return make_error(ErrorKind::kIo,
-                          fmt::format("{}: {} has more than {} samples", label_, kCall, kMostSamples));
+        return make_error(ErrorKind::kIo, fmt::format("{}: {} has more than {} samples", label_,
+                                                      kCall, kMostSamples));
       }
       sample_buffer_.resize(sample_buffer_.size() * 2);
       continue;
@@ -116,7 +116,8 @@ Result<Watts> NvmlDevice::field_power(abi::Field field) const {
   GPOEO_TRY_STATUS(check(get.field_values(handle_, 1, &value), kCall));
   // Drivers before the field was defined answer "invalid argument" for it.
   if (value.status == abi::kInvalidArgument) value.status = abi::kNotSupported;
-  GPOEO_TRY_STATUS(check(value.status, fmt::format("{} (field {})", kCall, static_cast<int>(field))));
+  GPOEO_TRY_STATUS(
+      check(value.status, fmt::format("{} (field {})", kCall, static_cast<int>(field))));
   return watts_from(number(value.type, value.value), kCall);
 }
 
@@ -164,7 +165,8 @@ Result<Joules> NvmlDevice::energy_counter() {
     }
     const double joules = static_cast<double>(now.millijoules - before->millijoules) * 1e-3;
     const double seconds = to_seconds(now.time - before->time).value() + kEnergySlackSeconds;
-    const double most = capabilities_.power_limits ? 3 * capabilities_.power_limits->max.value() : kMaxWatts;
+    const double most =
+        capabilities_.power_limits ? 3 * capabilities_.power_limits->max.value() : kMaxWatts;
     if (joules > most * seconds) {
       return make_error(
           ErrorKind::kIo,
@@ -202,7 +204,8 @@ Result<Celsius> NvmlDevice::temperature() {
   constexpr std::string_view kCall = "nvmlDeviceGetTemperature";
   if (session_->get().temperature == nullptr) return missing(kCall);
   unsigned celsius = 0;
-  GPOEO_TRY_STATUS(check(session_->get().temperature(handle_, abi::kTemperatureGpu, &celsius), kCall));
+  GPOEO_TRY_STATUS(
+      check(session_->get().temperature(handle_, abi::kTemperatureGpu, &celsius), kCall));
   if (celsius > kMaxCelsius) return absurd(kCall, celsius, "degrees");
   return Celsius(celsius);
 }

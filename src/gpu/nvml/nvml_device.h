@@ -24,7 +24,8 @@ class NvmlDevice final : public gpu::Device {
   const gpu::Capabilities& capabilities() const override { return capabilities_; }
 
   Result<std::vector<gpu::PowerSample>> power_samples_since(Instant since) override;
-  // Field 186; on cards whose nvmlDeviceGetPowerUsage is instantaneous, that when there is no field.
+  // Field 186; on cards whose nvmlDeviceGetPowerUsage is instantaneous, that when there is no
+  // field.
   Result<Watts> power_instant() override;
   // Field 185; on cards whose nvmlDeviceGetPowerUsage is the 1 s average, that when there is none.
   Result<Watts> power_average() override;

@@ -54,8 +54,8 @@ Status NvmlDevice::identify(unsigned index) {
   if (get.name == nullptr) return missing("nvmlDeviceGetName");
   GPOEO_TRY_STATUS(check(get.name(handle_, text, sizeof text - 1), "nvmlDeviceGetName"));
   identity_.name = text;
-  label_ = fmt::format("GPU {} ({}{})", index, identity_.name,
-                       identity_.simulated ? ", simulated" : "");
+  label_ =
+      fmt::format("GPU {} ({}{})", index, identity_.name, identity_.simulated ? ", simulated" : "");
   // Everything is keyed by the UUID: a card that does not tell it cannot be used.
   if (get.uuid == nullptr) return missing("nvmlDeviceGetUUID");
   char uuid[96] = "";
@@ -144,7 +144,8 @@ std::string NvmlDevice::mig_reason() const {
 
 void NvmlDevice::probe_controls(gpu::Access access, const std::string& mig_reason) {
   if (access == gpu::Access::kControl) {
-    controls_ = std::make_unique<NvmlControls>(session_, handle_, label_, capabilities_, mig_reason);
+    controls_ =
+        std::make_unique<NvmlControls>(session_, handle_, label_, capabilities_, mig_reason);
   }
   for (int i = 0; i < static_cast<int>(gpu::Control::kCount); ++i) {
     const auto control = static_cast<gpu::Control>(i);
