@@ -14,8 +14,8 @@ namespace gpoeo::app {
 
 // Exit codes beside the child's own (docs/usage.md has the table).
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitUsage = 2;        // bad options or input files of a verb
-inline constexpr int kExitOwnFailure = 125; // we failed before the job started
+inline constexpr int kExitUsage = 2;         // bad options or input files of a verb
+inline constexpr int kExitOwnFailure = 125;  // we failed before the job started
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 
