@@ -59,7 +59,9 @@ Status complete_run_options(const CLI::App& verb, RunOptions& options) {
   };
   const auto fill_flag = [&](const std::string& key, bool& field) -> Status {
     if (verb.count("--" + key) > 0) return {};
-    if (const auto value = settings.get(key)) GPOEO_TRY(field, parse_bool(*value, key));
+    if (const auto value = settings.get(key)) {
+      GPOEO_TRY(field, parse_bool(*value, key));
+    }
     return {};
   };
   fill("policy", options.policy);
