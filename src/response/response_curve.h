@@ -82,7 +82,7 @@ struct Response {
 class WorkloadCurves {
  public:
   // Fits every line that has times. kInvalid when the default has no time or power, or when a line
-  // has more than 4096 points.
+  // has more than 4096 points or there are more than 256 lines.
   static Result<WorkloadCurves> fit(const Workload& workload);
 
   const std::string& name() const { return name_; }
@@ -112,5 +112,8 @@ class WorkloadCurves {
   bool default_on_line_ = false;
   std::vector<Line> lines_;
 };
+
+// Every workload of a table, in its order: what a predictor trains on.
+Result<std::vector<WorkloadCurves>> fit_all(const ResponseTable& table);
 
 }  // namespace gpoeo::response

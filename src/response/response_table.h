@@ -47,6 +47,10 @@ enum class Counter {
 inline constexpr std::size_t kCounterCount = static_cast<std::size_t>(Counter::kCount);
 // The column's name: "gr_active".
 std::string_view to_string(Counter counter);
+// A fraction 0..1; otherwise bytes per second.
+constexpr bool is_fraction(Counter c) {
+  return c != Counter::kPcieTxBytesPerS && c != Counter::kPcieRxBytesPerS;
+}
 
 // Unknown stays absent; index with a Counter.
 struct CounterValues {
@@ -88,7 +92,7 @@ struct Point {
 struct Workload {
   std::string name;
   // By memory clock descending, then power limit descending, then SM clock descending (unknown
-  // last); rows with driver_clocks come first.
+  // last); rows with driver_clocks come first. No setting twice.
   std::vector<Point> points;
   std::size_t default_index = 0;
 
