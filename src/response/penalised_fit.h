@@ -5,9 +5,8 @@
 //
 // (D2 z)_j is the second divided difference at the inner point j, h_j the mean of its two gaps, so
 // the sum is the discrete form of the integral of the squared second derivative; s_j, 1 for an even
-// stiffness, lets the curve bend at j. (P. H. C. Eilers, "A Perfect Smoother", Anal. Chem. 75, 2003,
-// with divided differences for uneven spacing.)
-// Thread rule: one object, one thread.
+// stiffness, lets the curve bend at j. (P. H. C. Eilers, "A Perfect Smoother", Anal. Chem. 75,
+// 2003, with divided differences for uneven spacing.) Thread rule: one object, one thread.
 #pragma once
 
 #include <span>

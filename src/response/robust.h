@@ -25,8 +25,8 @@ Location densest_half(std::vector<double> values);
 // clean normal noise.
 double biweight(double sigmas, double least);
 
-// Running median of five with Tukey's rule at the ends ("Exploratory Data Analysis", 1977): drops up
-// to two neighbouring outliers, keeps steps, passes monotone runs unchanged. At least 3 values.
+// Running median of five with Tukey's rule at the ends ("Exploratory Data Analysis", 1977): drops
+// up to two neighbouring outliers, keeps steps, passes monotone runs unchanged. At least 3 values.
 std::vector<double> running_median(std::span<const double> y);
 
 // Noise of `y` from each point's distance to the line through its neighbours, `steps` being the

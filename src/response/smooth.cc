@@ -29,9 +29,9 @@ constexpr double kKneeSoftening = 0.1;
 
 std::vector<double> unit_gaps(std::span<const double> x) {
   const double mean = (x.back() - x.front()) / static_cast<double>(x.size() - 1);
-  std::vector<double> gaps(x.size() - 1);
+  std::vector<double> gaps(x.size() - 1, 1.0);
+  if (!(mean > 0)) return gaps;
   for (std::size_t i = 0; i < gaps.size(); ++i) {
-    GPOEO_CHECK(x[i + 1] > x[i]);
     gaps[i] = std::max(kLeastGap, (x[i + 1] - x[i]) / mean);
   }
   return gaps;
@@ -43,8 +43,8 @@ std::vector<double> stiffness_at_steps(std::span<const double> middle, std::span
                                        double noise, const SmoothOptions& options) {
   std::vector<double> stiffness(middle.size(), 1.0);
   // On an even axis the excess is 1.5 differences less half a wider one: variance 5.
-  const double bound = std::max(kStepSigmas * std::sqrt(5.0) * noise,
-                                kLeastStepNoises * options.least_noise);
+  const double bound =
+      std::max(kStepSigmas * std::sqrt(5.0) * noise, kLeastStepNoises * options.least_noise);
   for (std::size_t i = 2; i + 3 < middle.size(); ++i) {
     const double before = (middle[i] - middle[i - 1]) / gaps[i - 1];
     const double after = (middle[i + 2] - middle[i + 1]) / gaps[i + 1];
@@ -136,7 +136,8 @@ Smoothed smooth(std::span<const double> x, std::span<const double> y,
     for (std::size_t i = 0; i < n; ++i) distance[i] = std::min(r[i], surroundings[i]);
     std::vector<double> w = outlier_weights(distance, noise);
     double change = 0;
-    for (std::size_t i = 0; i < n; ++i) change = std::max(change, std::abs(w[i] - fit.weights()[i]));
+    for (std::size_t i = 0; i < n; ++i)
+      change = std::max(change, std::abs(w[i] - fit.weights()[i]));
     if (change < 0.01 && !softened) break;
     fit.set_weights(std::move(w));
   }

@@ -31,7 +31,7 @@ struct Smoothed {
   double lambda = 0;            // in units of the mean gap; 0 when not smoothed
 };
 
-// `x` strictly ascending, `y` as long, all finite; any length up from 1.
+// `x` ascending, `y` as long, all finite; any length up from 1.
 Smoothed smooth(std::span<const double> x, std::span<const double> y,
                 const SmoothOptions& options = {});
 
