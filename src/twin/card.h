@@ -17,10 +17,12 @@
 #include <array>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "twin/device_model.h"
+#include "twin/random.h"
 #include "twin/work.h"
 
 namespace gpoeo::twin {
@@ -29,10 +31,7 @@ inline constexpr int kMaxJobs = 4;
 inline constexpr int kSampleRing = 256;
 inline constexpr int kIterationRing = 1024;
 inline constexpr int kFinishedJobs = 8;
-
-struct Random {
-  std::array<std::uint64_t, 4> s;  // xoshiro256++ (Blackman, Vigna 2018; public domain algorithm)
-};
+inline constexpr std::int64_t kNever = INT64_MAX;
 
 struct StampedValue {
   std::int64_t t_ns;
@@ -46,11 +45,14 @@ struct SampleRing {
   std::array<StampedValue, kSampleRing> values;
 };
 
-// A sensor that shows the mean over a window: `energy` at the window's begin and at ticks.
+// A sensor that shows the mean power over a window: true energies and times of its last ticks (or,
+// for a window shorter than the period, of the window's begin).
 struct WindowedPower {
-  std::int64_t next_tick_ns, window_begin_ns;  // next tick; when its window begins
-  double energy_at_begin_j;
-  std::int64_t begun_ns;  // when energy_at_begin_j was taken
+  std::int64_t next_ns;   // of the next thing to do
+  std::int64_t tick_ns;   // of the next tick
+  std::uint64_t ticks;
+  std::array<double, 64> energy_j;
+  std::array<std::int64_t, 64> time_ns;
   double shown_w;
   std::int64_t shown_ns;  // time stamp of shown_w; 0 = none yet
 };
@@ -86,18 +88,19 @@ struct JobSlot {
   double time_drift, power_drift;
   std::int64_t drift_ns;
   double pending_reference_s, pending_reference_j;  // of the iteration under way
+  double shared_at_start_j;
   Random random;
   JobTruth truth;
   std::array<std::int64_t, kIterationRing>
       iteration_end_ns;  // of iteration i at i % kIterationRing
 };
 
-// A clock request on its way into force.
+// A clock request on its way into force: `step` 0 none, 1 waiting for the latency, 2 settling.
 struct ClockCommand {
-  std::int32_t pending;
-  std::int32_t min_index, max_index;
+  std::int32_t step;
+  std::int32_t low, high;
   std::int32_t reserved;
-  std::int64_t in_force_ns;
+  std::int64_t due_ns;
 };
 
 struct CardState {
@@ -106,20 +109,20 @@ struct CardState {
   std::int64_t t_ns;        // of the last event; everything below holds then
   std::int64_t horizon_ns;  // events up to here are done
 
-  // Clocks. Index into the device's tables; locks hold the indices asked for.
+  // Clocks in force, as indices into the device's tables (memory 0 is the highest clock).
   std::int32_t sm, memory;
+  // Locks as asked for, and the bounds in force after latency and settling.
   std::int32_t sm_locked, memory_locked;  // flags
-  std::int32_t sm_min, sm_max;            // asked for, ascending index
-  std::int32_t memory_min, memory_max;    // memory index: 0 is the highest clock
+  std::int32_t sm_low, sm_high, memory_low, memory_high;
+  std::int32_t force_sm_low, force_sm_high, force_memory_low, force_memory_high;
   ClockCommand sm_command, memory_command;
-  std::int32_t force_sm_min, force_sm_max, force_memory;  // in force after latency
   std::int32_t governor_steps;  // SM clock steps taken off by the power cap
-  std::int64_t governor_next_ns;
-  double governor_filtered_w;
-  std::int64_t governor_filtered_ns;
+  std::int32_t capped;          // the cap is what binds
+  std::int64_t governor_next_ns, governor_mark_ns;
+  double governor_mark_j, governor_filtered_w;
   double power_limit_w;
-  std::int64_t idle_since_ns;  // 0 = busy
-  std::int32_t idle;           // fallen to idle clocks
+  std::int64_t idle_due_ns;  // when clocks fall; kNever while busy or idle already
+  std::int32_t idle;         // fallen to idle clocks
   std::int32_t lost;
   std::uint64_t clock_writes;
   std::int32_t write_failure_in, write_failure_kind;
@@ -128,6 +131,7 @@ struct CardState {
   double temperature_c;
   double work_w, mean_work_w;  // present P_work; its mean, which sets T_ss
   double energy_j;
+  double shared_energy_j;  // integral of power over the number of running jobs
   double busy_integral_s;
   std::array<double, kActivityCount> activity_integral;
   double busy;
@@ -142,8 +146,6 @@ struct CardState {
   double utilization_shown, memory_utilization_shown;
   std::int64_t gpm_shown_ns;
   std::array<double, kActivityCount> gpm_shown;
-  // Energies for overlapping windows (the average sensor's window is longer than its period).
-  std::array<double, 64> average_history_j;
   double sensor_drift;
   std::int64_t sensor_drift_ns;
   Random random;
@@ -191,24 +193,21 @@ struct JobProgress {
 Result<JobHandle> attach_job(Card& card, const Work& work, const JobOptions& options);
 Status detach_job(Card& card, JobHandle job, JobEnd why = JobEnd::kDetached);
 Result<JobProgress> job_progress(const Card& card, JobHandle job);
-// End times of iterations first..; at most the newest kIterationRing are there. Appends to `out`.
-template <typename Out>
-void iteration_ends(const JobSlot& slot, std::int64_t first, Out& out) {
-  const std::int64_t count = slot.truth.iterations;
-  for (std::int64_t i = first; i < count; ++i)
-    out.push_back(
-        instant_from_ns(slot.iteration_end_ns[static_cast<std::size_t>(i % kIterationRing)]));
-}
+// End times of iterations `first` and later; only the newest kIterationRing are kept, so ask often
+// enough (kInvalid when some asked for are gone).
+Result<std::vector<Instant>> iteration_ends(const Card& card, JobHandle job, std::int64_t first);
 
-// Index ranges into the device's tables. Memory: 0 is the highest clock, so min_index >= max_index
-// in clock terms; pass (lowest, highest) by index as stored.
-void command_sm_lock(Card& card, int min_index, int max_index);
+// Bounds are indices into the device's tables with low <= high, so for memory `low` is the highest
+// clock allowed.
+void command_sm_lock(Card& card, int low, int high);
 void command_sm_reset(Card& card);
-void command_memory_lock(Card& card, int lowest_clock_index, int highest_clock_index);
+void command_memory_lock(Card& card, int low, int high);
 void command_memory_reset(Card& card);
 void command_power_limit(Card& card, double limit_w);
 
 // Closed form at any time from the last event on, without moving the state.
 double energy_at(const Card& card, Instant t);
+double power_at(const Card& card, Instant t);
+double temperature_at(const Card& card, Instant t);
 
 }  // namespace gpoeo::twin

@@ -33,7 +33,7 @@ class CardStore {
 
   // Brings the card to now() and runs `f` on it. What `f` does to the state takes effect as one
   // step: all of it, or (the process is killed on the way) none of it. Keep `f` short and do not
-  // call the store from it. kInvalid for a card that is not there, kDeviceLost for a lost card.
+  // call the store from it. kInvalid for a card that is not there.
   virtual Status visit(unsigned card, const std::function<Status(Card&)>& f) = 0;
 };
 

@@ -33,13 +33,16 @@ enum class Activity : int {
 };
 inline constexpr int kActivityCount = static_cast<int>(Activity::kCount);
 
-// How one periodic sensor behaves: a new value each `period_ns`, the mean of the true power (or
-// activity) over the last `window_ns`; the newest `capacity` values are kept.
+// How one periodic sensor behaves: a new value each `period_ns` (plus up to `jitter_us`, drawn
+// evenly), the mean of the true power (or activity) over the last `window_ns`; the newest
+// `capacity` values are kept. A window of one period or more is a whole number of periods, at most
+// kMaxWindowPeriods.
+inline constexpr int kMaxWindowPeriods = 63;
 struct SensorTiming {
   std::int64_t period_ns;
   std::int64_t window_ns;
   std::int32_t capacity;
-  std::int32_t reserved;
+  std::int32_t jitter_us;
 };
 
 struct DeviceModel {
@@ -62,15 +65,16 @@ struct DeviceModel {
   std::array<std::int32_t, kMaxMemoryClocks> memory_mhz;
   std::array<std::int32_t, kMaxMemoryClocks> sm_first, sm_number;
   std::int32_t default_sm;  // index of the boost clock a loaded card runs at when nothing binds
-  std::int32_t idle_sm;     // index of the clock it falls to when idle
+  std::int32_t idle_sm, idle_memory;  // indices of the clocks it falls to when idle
   std::int64_t idle_delay_ns;
 
   // Power, analytic part (DESIGN section 5; formulas in compile.cc).
   double voltage_floor_v, voltage_max_v, voltage_floor_mhz;
-  double idle_w;                                         // at idle clock, highest memory clock
-  std::array<double, kMaxMemoryClocks> memory_static_w;  // above the lowest memory clock's
-  double active_w;          // extra static power while a context works (clocks up, SMs powered)
-  double sm_dynamic_w;      // all SMs busy at default clock and voltage, above static
+  double idle_w;         // at the idle SM clock and the highest memory clock, settled
+  // Taken off `idle_w` at each memory clock: memory clocked lower idles lower.
+  std::array<double, kMaxMemoryClocks> memory_idle_saving_w;
+  double active_w;       // above idle with SM clocks up and nothing running, at default clock
+  double sm_dynamic_w;   // all SMs busy at default clock and voltage, above that
   double memory_dynamic_w;  // memory at its peak rate at the highest memory clock
   double bandwidth_bytes_per_s;
   double leakage_w_per_k;

@@ -4,16 +4,16 @@
 // from a workload of a response table.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "response/response_curve.h"
 #include "twin/work.h"
 
 namespace gpoeo::twin {
@@ -29,7 +29,8 @@ struct AnalyticResponse {
   // Share of the SMs' and the memory's peak dynamic power at default clocks.
   double sm_activity = 0.5;
   double memory_activity = 0.0;
-  double tensor = 0.0, fp64 = 0.0, fp32 = 0.0, fp16 = 0.0, occupancy = 0.3;  // 0..1 at default
+  // Counters at default clocks, 0..1.
+  double tensor = 0.0, fp64 = 0.0, fp32 = 0.0, fp16 = 0.0, occupancy = 0.3;
   double pcie_tx_bytes_per_s = 0.0, pcie_rx_bytes_per_s = 0.0;
 };
 
@@ -52,25 +53,13 @@ struct VariantSpec {
   int repeat_first = 0, repeat_count = 0, repeats = 1;
 };
 
-// A row of the response table at each clock, relative to default; what "measured" needs. Made by
-// job_catalog.h from response::ResponseTable.
-struct MeasuredPoint {
-  double relative_time = 1.0;
-  double power_w = 0.0;
-  std::array<std::optional<double>, kActivityCount> activity;
-};
-class MeasuredResponse {
- public:
-  virtual ~MeasuredResponse() = default;
-  // The smoothed curves at these clocks.
-  virtual Result<MeasuredPoint> at(double sm_mhz, double memory_mhz) const = 0;
-};
-
 struct StageSpec {
   std::int64_t iterations = 0;  // 0: for good
   double length = 1.0;
   std::vector<VariantSpec> variants;
-  std::shared_ptr<const MeasuredResponse> measured;  // null: analytic
+  // Measured: relative time and mean power at each clock are this table's, and the phases only
+  // shape power within the iteration. Null: each phase's own analytic response.
+  std::shared_ptr<const response::WorkloadCurves> measured;
 };
 
 struct JobSpec {
@@ -88,6 +77,11 @@ struct JobSpec {
 
 // Takes all chance out: no jitter, no drift.
 void make_steady(JobSpec& spec);
+
+// One stage and one variant of a training-like shape (host, forward, backward, update) around a
+// measured response, as `name`.
+JobSpec measured_job(std::string name, std::shared_ptr<const response::WorkloadCurves> measured,
+                     double iteration_s);
 
 // kInvalid in one line that names file, key and cure.
 Result<JobSpec> load_job(const std::filesystem::path& file);

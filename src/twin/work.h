@@ -72,8 +72,12 @@ struct Work {
   double drift_tau_s;
   double power_drift_sigma;  // AR(1) of the true power, same time constant
   std::uint64_t memory_bytes;
-  // Mean power per iteration of each stage at each pair, for the thermal model and the governor.
-  std::array<std::array<float, kMaxClockPairs>, kMaxStages> mean_power_w;
+  // Of each stage at each pair: mean power over its iterations (thermal model), highest power of
+  // any phase (governor).
+  std::array<std::array<float, kMaxClockPairs>, kMaxStages> mean_power_w, peak_power_w;
+  // The stage's response was measured under the device's own default power limit, so that limit
+  // must not be applied a second time.
+  std::array<std::int32_t, kMaxStages> cap_included;
   std::array<PhasePoint, kMaxPoints> points;  // phase * pair_count + pair
 
   const PhasePoint& point(int phase, int pair) const {
