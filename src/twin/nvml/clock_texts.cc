@@ -61,11 +61,10 @@ Return nvmlDeviceGetPerformanceModes(DeviceHandle handle, ModeText* out) {
       const auto memory = static_cast<unsigned>(device.memory_mhz[m]);
       const auto first = static_cast<std::size_t>(device.sm_first[m]);
       const auto last = first + static_cast<std::size_t>(device.sm_number[m]) - 1;
-      text += fmt::format("{}perf={}, {}", mode == 0 ? "" : " ; ", mode,
-                          clocks_text(to_mhz_number(sm),
-                                      static_cast<unsigned>(device.sm_mhz[first]),
-                                      static_cast<unsigned>(device.sm_mhz[last]), memory, memory,
-                                      memory));
+      text += fmt::format(
+          "{}perf={}, {}", mode == 0 ? "" : " ; ", mode,
+          clocks_text(to_mhz_number(sm), static_cast<unsigned>(device.sm_mhz[first]),
+                      static_cast<unsigned>(device.sm_mhz[last]), memory, memory, memory));
     }
     return text;
   });

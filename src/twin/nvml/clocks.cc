@@ -168,8 +168,7 @@ Return nvmlDeviceGetCurrentClocksEventReasons(DeviceHandle handle, unsigned long
       },
       reasons);
 }
-Return nvmlDeviceGetCurrentClocksThrottleReasons(DeviceHandle handle,
-                                                 unsigned long long* reasons) {
+Return nvmlDeviceGetCurrentClocksThrottleReasons(DeviceHandle handle, unsigned long long* reasons) {
   return nvmlDeviceGetCurrentClocksEventReasons(handle, reasons);
 }
 Return nvmlDeviceGetSupportedClocksEventReasons(DeviceHandle handle, unsigned long long* reasons) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPM: activity counters as differences of two samples. Two samples of one step of the counters
 // give NaN, as on an H200.
+#include <pthread.h>
+
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -55,13 +57,18 @@ const Metric* find_metric(unsigned id) {
 }
 
 // Samples handed out, so that a pointer that is none of them is an error and not a crash. Leaked
-// like the library's other state.
+// and held across a fork like the library's other state.
 struct Registry {
   std::mutex mutex;
   std::set<GpmSampleRecord*> samples;
 };
 Registry& registry() {
-  static auto* const the_registry = new Registry;
+  static auto* const the_registry = [] {
+    auto* made = new Registry;
+    pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
+                   [] { registry().mutex.unlock(); });
+    return made;
+  }();
   return *the_registry;
 }
 bool known(GpmSample sample) {
@@ -77,9 +84,8 @@ void fill(GpmMetric& metric, const GpmSnapshot& earlier, const GpmSnapshot& late
   const auto i = static_cast<std::size_t>(found->activity);
   if (!earlier.present[i] || !later.present[i]) return;
   const double seconds = gpoeo::to_seconds(later.time - earlier.time).value();
-  metric.value = seconds > 0
-                     ? (later.integral[i] - earlier.integral[i]) / seconds * found->scale
-                     : std::numeric_limits<double>::quiet_NaN();
+  metric.value = seconds > 0 ? (later.integral[i] - earlier.integral[i]) / seconds * found->scale
+                             : std::numeric_limits<double>::quiet_NaN();
   metric.short_name = metric.long_name = found->name;
   metric.unit = found->unit;
   metric.status = kSuccess;

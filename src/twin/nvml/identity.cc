@@ -37,8 +37,8 @@ Return fill_pci(const CardFront& card, PciInfo& pci) {
   pci.device = address->device;
   pci.device_id = card.device().pci_device_id;
   pci.subsystem_id = card.device().pci_device_id;
-  fmt::format_to_n(pci.bus_id, sizeof pci.bus_id - 1, "{:08X}:{:02X}:{:02X}.0", pci.domain,
-                   pci.bus, pci.device);
+  fmt::format_to_n(pci.bus_id, sizeof pci.bus_id - 1, "{:08X}:{:02X}:{:02X}.0", pci.domain, pci.bus,
+                   pci.device);
   fmt::format_to_n(pci.bus_id_legacy, sizeof pci.bus_id_legacy - 1, "{:04X}:{:02X}:{:02X}.0",
                    pci.domain & 0xFFFF, pci.bus, pci.device);
   return kSuccess;
@@ -127,7 +127,8 @@ Return nvmlDeviceGetMemoryBusWidth(DeviceHandle handle, unsigned* bits) {
 }
 
 Return nvmlDeviceGetPciInfo_v3(DeviceHandle handle, PciInfo* pci) {
-  return on_card(handle, [&](const CardFront& card) { return fill_pci(card, *pci); }, pci);
+  return on_card(
+      handle, [&](const CardFront& card) { return fill_pci(card, *pci); }, pci);
 }
 // The older forms end before the long bus id.
 Return nvmlDeviceGetPciInfo_v2(DeviceHandle handle, PciInfo* pci) {

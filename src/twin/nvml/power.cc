@@ -12,8 +12,7 @@ namespace gpoeo::twin::front {
 
 Result<Watts> power_usage(const CardFront& card) {
   const DeviceModel& device = card.device();
-  const bool average =
-      device.cuda_major > 8 || (device.cuda_major == 8 && device.cuda_minor > 0);
+  const bool average = device.cuda_major > 8 || (device.cuda_major == 8 && device.cuda_minor > 0);
   return average ? card.power_average() : card.power_instant();
 }
 

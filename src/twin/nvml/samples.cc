@@ -30,8 +30,8 @@ gpoeo::Result<Samples> power_samples(const CardFront& card, gpoeo::Instant since
 }
 
 // `share_scale` 0 for engines that no job uses: as many samples, all zero.
-gpoeo::Result<Samples> utilization_samples(const gpoeo::Result<std::vector<UtilizationSample>>& from,
-                                           double share_scale) {
+gpoeo::Result<Samples> utilization_samples(
+    const gpoeo::Result<std::vector<UtilizationSample>>& from, double share_scale) {
   if (!from) return std::unexpected(from.error());
   Samples samples;
   for (const auto& sample : *from) {

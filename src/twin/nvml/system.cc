@@ -29,9 +29,7 @@ Return started(bool needs_gpus) noexcept {
   }
 }
 
-std::string driver_version(Segment& segment) {
-  return segment.device(0).driver_version.data();
-}
+std::string driver_version(Segment& segment) { return segment.device(0).driver_version.data(); }
 
 }  // namespace
 

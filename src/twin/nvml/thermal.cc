@@ -21,9 +21,8 @@ Return nvmlDeviceGetTemperature(DeviceHandle handle, TemperatureSensor sensor, u
       handle,
       [&](const CardFront& card) {
         if (sensor != kTemperatureGpu) return kInvalidArgument;
-        return give(card.temperature(), celsius, [](gpoeo::Celsius c) {
-          return static_cast<unsigned>(whole_degrees(c));
-        });
+        return give(card.temperature(), celsius,
+                    [](gpoeo::Celsius c) { return static_cast<unsigned>(whole_degrees(c)); });
       },
       celsius);
 }
