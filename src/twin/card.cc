@@ -12,8 +12,8 @@ namespace gpoeo::twin {
 namespace {
 
 std::int64_t next_event(const CardState& s) {
-  std::int64_t next = std::min({next_sensor_event(s), s.sm_command.due_ns,
-                                s.memory_command.due_ns, s.governor_next_ns, s.idle_due_ns});
+  std::int64_t next = std::min({next_sensor_event(s), s.sm_command.due_ns, s.memory_command.due_ns,
+                                s.governor_next_ns, s.idle_due_ns});
   if (s.running > 0)
     for (const JobSlot& job : s.jobs)
       if (job.state == JobPhaseState::kRunning) next = std::min(next, job.phase_end_ns);

@@ -48,8 +48,8 @@ struct SampleRing {
 // A sensor that shows the mean power over a window: true energies and times of its last ticks (or,
 // for a window shorter than the period, of the window's begin).
 struct WindowedPower {
-  std::int64_t next_ns;   // of the next thing to do
-  std::int64_t tick_ns;   // of the next tick
+  std::int64_t next_ns;  // of the next thing to do
+  std::int64_t tick_ns;  // of the next tick
   std::uint64_t ticks;
   std::array<double, 64> energy_j;
   std::array<std::int64_t, 64> time_ns;

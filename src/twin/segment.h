@@ -54,8 +54,8 @@ class Segment final : public CardStore {
   static Result<std::unique_ptr<Segment>> attach(std::string_view name_or_path);
   // The segment that GPOEO_TWIN names; kNotFound when the variable is not set.
   static Result<std::unique_ptr<Segment>> attach_from_environment();
-  // Unlinks; processes that have it mapped keep it. kBusy while others have it mapped, unless
-  // forced; kNotFound.
+  // Unlinks; processes that have it mapped keep it. kBusy while any process, this one too, has it
+  // mapped, unless forced; kNotFound.
   static Status remove(std::string_view name_or_path, bool force = false);
   // All segments in the default folder that this user may read.
   static Result<std::vector<SegmentInfo>> list();

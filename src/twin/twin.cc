@@ -35,8 +35,8 @@ unsigned Twin::add_card(const DeviceModel& device, std::uint64_t seed) {
 
 Status Twin::visit(unsigned card, const std::function<Status(Card&)>& f) {
   if (card >= slots_.size())
-    return make_error(ErrorKind::kInvalid, fmt::format("no simulated card {}; there are {}", card,
-                                                       slots_.size()));
+    return make_error(ErrorKind::kInvalid,
+                      fmt::format("no simulated card {}; there are {}", card, slots_.size()));
   Card view = slots_[card]->card();
   advance(view, clock_.now());
   return f(view);
