@@ -14,11 +14,11 @@ set(TWIN_NVML_EXPORTS "${PROJECT_SOURCE_DIR}/src/twin/nvml/exports.txt")
 set(TWIN_NVML_TESTS twin_nvml_client_c twin_nvml_client_killed twin_nvml_client_python
                     twin_nvml_exports)
 add_test(NAME twin_nvml_client_c
-  COMMAND twin_scene a100 lstm 1 $<TARGET_FILE:twin_nvml_client> loop ${TWIN_NVML})
+  COMMAND twin_scene a100 dgemm 1 $<TARGET_FILE:twin_nvml_client> loop ${TWIN_NVML})
 add_test(NAME twin_nvml_client_killed
-  COMMAND twin_scene a100 lstm 1 $<TARGET_FILE:twin_nvml_client> kill ${TWIN_NVML})
+  COMMAND twin_scene a100 dgemm 1 $<TARGET_FILE:twin_nvml_client> kill ${TWIN_NVML})
 add_test(NAME twin_nvml_client_python
-  COMMAND twin_scene a100 lstm 2 ${Python3_EXECUTABLE}
+  COMMAND twin_scene a100 dgemm 2 ${Python3_EXECUTABLE}
           ${CMAKE_CURRENT_SOURCE_DIR}/twin_nvml_client.py ${TWIN_NVML} ${TWIN_NVML_EXPORTS})
 add_test(NAME twin_nvml_exports
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/twin_nvml_exports.py
