@@ -28,3 +28,13 @@ if(GPOEO_SANITIZE)
   # A sanitized library only loads into a program that was built with the sanitizer.
   set_tests_properties(twin_nvml_client_python PROPERTIES DISABLED TRUE)
 endif()
+
+# The adapter as the client, in the test's own process.
+foreach(NAME nvml_on_twin twin_nvml_fidelity)
+  gpoeo_module_test(${NAME} SOURCES ${NAME}_test.cc
+    LINK gpoeo::gpu_nvml gpoeo::twin gpoeo::response)
+  target_include_directories(${NAME}_test PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${NAME}_test PRIVATE
+    GPOEO_TWIN_NVML="$<TARGET_FILE:gpoeo_twin_nvml>")
+  add_dependencies(${NAME}_test gpoeo_twin_nvml)
+endforeach()
