@@ -20,6 +20,12 @@ int main(int argc, char** argv) {
   root.set_version_flag("-V,--version", "gpoeo " GPOEO_VERSION);
   root.require_subcommand(1);
   Invocation invocation;
+  add_run(root, invocation);
+  add_monitor(root, invocation);
+  add_doctor(root, invocation);
+  add_reset(root, invocation);
+  add_twin(root, invocation);
+  add_guardian(root, invocation);
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -26,4 +26,11 @@ struct Invocation {
 // Prints "gpoeo: error: ..." on stderr and gives back `code`.
 int fail(const Error& error, int code);
 
+void add_doctor(CLI::App& root, Invocation& invocation);
+void add_guardian(CLI::App& root, Invocation& invocation);
+void add_monitor(CLI::App& root, Invocation& invocation);
+void add_reset(CLI::App& root, Invocation& invocation);
+void add_run(CLI::App& root, Invocation& invocation);
+void add_twin(CLI::App& root, Invocation& invocation);
+
 }  // namespace gpoeo::app

@@ -43,7 +43,7 @@ struct Observation {
 };
 
 // How long to measure: until the standard error of the iteration time is at most `precision` of
-// it and the two minima are met, or `longest` has passed.
+// it (0: whatever it is) and the two minima are met, or `longest` has passed.
 struct MeasureGoal {
   std::size_t least_iterations = 8;
   Seconds least{3.0};
