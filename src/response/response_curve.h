@@ -57,23 +57,23 @@ struct Line {
   enum class Axis { kSmClock, kPowerLimit };
   Axis axis = Axis::kSmClock;
   bool driver_clocks = false;           // the driver chose the clocks; the axis is the limit
-  std::optional<double> mem_mhz;        // absent: the table does not say
-  std::optional<double> power_limit_w;  // of an SM-clock line; absent: the card's own
+  std::optional<double> mem_mhz{};        // absent: the table does not say
+  std::optional<double> power_limit_w{};  // of an SM-clock line; absent: the card's own
   std::vector<double> x;  // measured clocks (MHz) or limits (W) with a time, ascending
   Curve relative_time;
-  std::optional<Curve> power_w;
-  std::array<std::optional<Curve>, kCounterCount> counters;
+  std::optional<Curve> power_w{};
+  std::array<std::optional<Curve>, kCounterCount> counters{};
 };
 
 // What a workload does at one setting.
 struct Response {
   double relative_time = 1;               // over the default setting's
-  std::optional<double> power_w;          // mean
-  std::optional<double> relative_power;   // over the default setting's
-  std::optional<double> relative_energy;  // relative_time * relative_power
-  CounterValues counters;
+  std::optional<double> power_w{};          // mean
+  std::optional<double> relative_power{};   // over the default setting's
+  std::optional<double> relative_energy{};  // relative_time * relative_power
+  CounterValues counters{};
   // What the answer is for: the nearest measured line, and on it the nearest covered point.
-  Setting used;
+  Setting used{};
   bool clamped = false;       // the SM clock or limit asked for is outside of what was measured
   bool other_memory = false;  // ... the memory clock asked for was not measured
   bool other_limit = false;   // ... the power limit asked for was not measured
@@ -82,7 +82,7 @@ struct Response {
 class WorkloadCurves {
  public:
   // Fits every line that has times. kInvalid when the default has no time or power, or when a line
-  // has more than 4096 points.
+  // has more than 4096 points or there are more than 256 lines.
   static Result<WorkloadCurves> fit(const Workload& workload);
 
   const std::string& name() const { return name_; }
@@ -112,5 +112,8 @@ class WorkloadCurves {
   bool default_on_line_ = false;
   std::vector<Line> lines_;
 };
+
+// Every workload of a table, in its order: what a predictor trains on.
+Result<std::vector<WorkloadCurves>> fit_all(const ResponseTable& table);
 
 }  // namespace gpoeo::response

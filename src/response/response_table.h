@@ -47,10 +47,14 @@ enum class Counter {
 inline constexpr std::size_t kCounterCount = static_cast<std::size_t>(Counter::kCount);
 // The column's name: "gr_active".
 std::string_view to_string(Counter counter);
+// A fraction 0..1; otherwise bytes per second.
+constexpr bool is_fraction(Counter c) {
+  return c != Counter::kPcieTxBytesPerS && c != Counter::kPcieRxBytesPerS;
+}
 
 // Unknown stays absent; index with a Counter.
 struct CounterValues {
-  std::array<std::optional<double>, kCounterCount> values;
+  std::array<std::optional<double>, kCounterCount> values{};
 
   const std::optional<double>& operator[](Counter c) const {
     return values[static_cast<std::size_t>(c)];
@@ -62,9 +66,9 @@ struct CounterValues {
 // What was set while measuring. Absent: the table does not say (for the power limit: the card's
 // own limit). `driver_clocks`: the row had `default` in both clock columns, so the driver chose.
 struct Setting {
-  std::optional<double> sm_mhz;
-  std::optional<double> mem_mhz;
-  std::optional<double> power_limit_w;
+  std::optional<double> sm_mhz{};
+  std::optional<double> mem_mhz{};
+  std::optional<double> power_limit_w{};
   bool driver_clocks = false;
   bool operator==(const Setting&) const = default;
 };
@@ -73,14 +77,14 @@ std::string to_string(const Setting& setting);
 
 // One setting of one workload; the mean over its repeats. Time or power is known, mostly both.
 struct Point {
-  Setting setting;
-  std::optional<double> time_s;   // per iteration, epoch or run: whatever the table counts
-  std::optional<double> power_w;  // mean over that time
-  CounterValues counters;
+  Setting setting{};
+  std::optional<double> time_s{};   // per iteration, epoch or run: whatever the table counts
+  std::optional<double> power_w{};  // mean over that time
+  CounterValues counters{};
   int repeats = 1;
   // Sample standard deviation over mean of the repeats; absent for fewer than two values.
-  std::optional<double> time_scatter;
-  std::optional<double> power_scatter;
+  std::optional<double> time_scatter{};
+  std::optional<double> power_scatter{};
 
   std::optional<double> energy_j() const;
 };
@@ -88,7 +92,7 @@ struct Point {
 struct Workload {
   std::string name;
   // By memory clock descending, then power limit descending, then SM clock descending (unknown
-  // last); rows with driver_clocks come first.
+  // last); rows with driver_clocks come first. No setting twice.
   std::vector<Point> points;
   std::size_t default_index = 0;
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Smoothing of one noisy sequence over a non-uniform axis: penalised least squares with robust
-// weights and, on request, a monotone result. Method and sources: docs/response-tables.md.
+// Smooths one measured sequence over an uneven axis, keeping knees and steps and ignoring outliers,
+// on request under "never rises". Method, sources and residuals: docs/response-tables.md.
 //
-//   minimise  sum_i w_i (y_i - z_i)^2 + lambda sum_j h_j (second divided difference of z at j)^2
-//
-// - lambda: restricted maximum likelihood, so the data says how smooth it is.
-// - w: outliers get less weight (Tukey's biweight), points on a step do not.
-// - monotone: an asymmetric penalty on rises, then pooled adjacent violators for what is left.
-// - fewer than 6 points are not smoothed, only made monotone.
-// Cost: O(n) for each of some hundred solves. Thread rule: pure.
+// Whittaker smoothing (penalised_fit.h) with lambda by restricted maximum likelihood, repeated with
+// - less weight for outliers: what both the curve and the point's own surroundings disown;
+// - less stiffness at knees: where the curve disowns a point that its surroundings support, and
+//   across steps, which are found beforehand.
+// Fewer than 6 points are not smoothed, only made non-increasing if asked.
+// Cost: O(n) for each of some hundred solves (0.3 ms at 61 points). Thread rule: pure.
 #pragma once
 
 #include <span>
@@ -20,23 +19,20 @@ enum class Shape { kFree, kNonIncreasing };
 
 struct SmoothOptions {
   Shape shape = Shape::kFree;
-  // Noise below this (in units of y) is not told from rounding: keeps exact data exact.
-  double least_noise = 1e-5;
+  // Nothing nearer than some of these (in units of y) is called an outlier or a knee. The default
+  // is the best repeatability seen in measured tables, 0.3 %, when y is a logarithm.
+  double least_noise = 3e-3;
 };
 
 struct Smoothed {
   std::vector<double> z;        // one for each point
   std::vector<double> weights;  // 1 = full, towards 0 = taken for an outlier
   double noise = 0;             // estimated standard deviation of y about z
-  double lambda = 0;            // in units of the mean spacing; 0 when not smoothed
+  double lambda = 0;            // in units of the mean gap; 0 when not smoothed
 };
 
-// `x` strictly ascending, `y` as long, all finite; any length up from 1.
+// `x` ascending, `y` as long, all finite; any length up from 1.
 Smoothed smooth(std::span<const double> x, std::span<const double> y,
                 const SmoothOptions& options = {});
-
-// Weighted least squares under z non-increasing (pool adjacent violators; Ayer et al., Ann. Math.
-// Stat. 26, 1955). `weights` positive.
-std::vector<double> pool_non_increasing(std::span<const double> y, std::span<const double> weights);
 
 }  // namespace gpoeo::response

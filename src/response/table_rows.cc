@@ -234,9 +234,8 @@ Status add_row(const Row& row, const Columns& columns, Points& points) {
   std::array<std::optional<double>, kCounterCount> counters;
   for (std::size_t i = 0; i < kCounterCount; ++i) {
     const auto counter = static_cast<Counter>(i);
-    const bool rate = counter == Counter::kPcieTxBytesPerS || counter == Counter::kPcieRxBytesPerS;
     GPOEO_TRY(counters[i], row.number(columns.counters[i], to_string(counter),
-                                      rate ? kRateRange : kFractionRange));
+                                      is_fraction(counter) ? kFractionRange : kRateRange));
   }
   PointRepeats& point = points[setting];
   ++point.rows;

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "iteration/launch_marks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "iteration/occurrences.h"
+
+namespace gpoeo::iteration {
+namespace {
+
+// A mark must come back at least so often; below kSafeRepeats, where equal spacing can be chance, to
+// a tighter tolerance.
+constexpr std::size_t kLeastRepeats = 3;
+constexpr std::size_t kSafeRepeats = 8;
+constexpr double kSpacingTolerance = 0.2;
+constexpr double kTightTolerance = 0.03;
+// A level needs two marks, and as many agreeing spacings in all: one mark in a random stream of
+// many ids is regular by chance soon, several alternating ones are not.
+constexpr std::size_t kLeastMarks = 2;
+constexpr std::size_t kLeastEvidence = 32;
+// Shares of the spacings of one mark that must be regular (lost records and pauses spoil some; a
+// random stream reaches about 0.15), and of the spacings in which two marks of a level alternate.
+constexpr double kRegularShare = 0.6;
+constexpr double kAlternatingShare = 0.85;
+// A level is spread over marks whose spacings differ by less than this factor.
+constexpr double kSameSpacing = 1.1;
+constexpr std::size_t kMarksPerLevel = 16;
+constexpr std::size_t kMostLevels = 8;
+constexpr std::size_t kMostCandidates = std::size_t{1} << 15;
+// Coverage from which a level is reported, may be counted at all, and counts as "the stream".
+constexpr double kReportedCoverage = 0.1;
+constexpr double kCountedCoverage = 0.3;
+constexpr double kFullCoverage = 0.7;
+// Most repeats of the shorter level in one of the longer for the longer to be the step of a program
+// (gradient accumulation, layers); above, it is a validation cycle, an epoch.
+constexpr std::uint32_t kMostInner = 48;
+// No training step is so short: below, the repeat is a layer or a time step, and any longer one is
+// preferred.
+constexpr double kShortestStep_s = 1e-3;
+
+struct Candidate {
+  std::uint64_t key = 0;
+  std::size_t run = 0;
+  double spacing = 0;
+  double shortest = 0;
+  double regular = 0;
+  std::vector<std::uint32_t> at;
+};
+
+double percentile(std::vector<std::uint32_t>& values, double share) {
+  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(
+                                        share * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), nth, values.end());
+  return *nth;
+}
+
+// The run as a mark, if its spacing is regular enough.
+std::optional<Candidate> as_candidate(std::span<const std::uint32_t> at) {
+  std::vector<std::uint32_t> gaps(at.size() - 1);
+  for (std::size_t i = 0; i + 1 < at.size(); ++i) gaps[i] = at[i + 1] - at[i];
+  const double median = percentile(gaps, 0.5);
+  const double slack =
+      median * (at.size() < kSafeRepeats ? kTightTolerance : kSpacingTolerance);
+  std::erase_if(gaps, [&](std::uint32_t gap) { return std::abs(gap - median) > slack; });
+  const double regular = static_cast<double>(gaps.size()) / static_cast<double>(at.size() - 1);
+  if (regular < kRegularShare) return std::nullopt;
+  Candidate c;
+  c.spacing = median;
+  c.shortest = percentile(gaps, 0.1);
+  c.regular = regular;
+  return c;
+}
+
+void collect_candidates(std::span<const Launch> launches, std::size_t run,
+                        std::vector<Candidate>& out) {
+  const Occurrences occurrences(launches, run);
+  const std::size_t stride = occurrences.size() / kMostCandidates + 1;
+  for (std::size_t i = 0; i < occurrences.size(); i += stride) {
+    const auto at = occurrences.at(i);
+    if (at.size() < kLeastRepeats) continue;
+    auto candidate = as_candidate(at);
+    if (!candidate) continue;
+    candidate->key = occurrences.key(i);
+    candidate->run = run;
+    candidate->at.assign(at.begin(), at.end());
+    out.push_back(std::move(*candidate));
+  }
+}
+
+struct Alternation {
+  double share = 0;  // of the spacings of `a` that hold `b` exactly once
+  double lag = 0;    // launches from `a` to that `b`, mean
+};
+
+Alternation alternation(const Candidate& a, const Candidate& b) {
+  Alternation result;
+  std::size_t once = 0;
+  auto next = std::ranges::lower_bound(b.at, a.at.front());
+  for (std::size_t i = 0; i + 1 < a.at.size(); ++i) {
+    const auto first = next;
+    while (next != b.at.end() && *next < a.at[i + 1]) ++next;
+    if (next - first != 1) continue;
+    ++once;
+    result.lag += *first - a.at[i];
+  }
+  result.share = static_cast<double>(once) / static_cast<double>(a.at.size() - 1);
+  if (once > 0) result.lag /= static_cast<double>(once);
+  return result;
+}
+
+// Where the repeats begin: back from the first reference mark as long as the launches are of the
+// kinds that occur later too. A program's own start-up uses others.
+std::size_t find_origin(std::span<const Launch> launches, const Candidate& reference) {
+  constexpr double kForeignDecay = 1.0 / 16, kMostForeign = 0.3;
+  std::unordered_set<std::uint32_t> known;
+  for (std::size_t i = reference.at.front(); i <= reference.at.back(); ++i) {
+    known.insert(launches[i].id);
+  }
+  std::size_t origin = reference.at.front();
+  double foreign = 0;
+  for (std::size_t i = origin; i-- > 0;) {
+    const bool is_known = known.contains(launches[i].id);
+    foreign += kForeignDecay * ((is_known ? 0.0 : 1.0) - foreign);
+    if (foreign > kMostForeign) break;
+    if (is_known) origin = i;
+  }
+  return origin;
+}
+
+// One mark of each part of the repeat, the shortest run first, and the one nearest the end. A run of
+// several launches that straddles two repeats may by chance (lost records) seem to end just before
+// the end, so such a mark has to keep clear of it.
+std::vector<Mark> choose_marks(std::vector<Mark> all, const LevelPlan& plan) {
+  std::ranges::stable_sort(all, {}, &Mark::run);
+  const auto may_end = [&](const Mark& m) { return m.run == 0 || m.offset <= plan.shortest - 1; };
+  const Mark* last = nullptr;
+  for (const Mark& mark : all) {
+    if (may_end(mark) && (last == nullptr || mark.offset > last->offset)) last = &mark;
+  }
+  if (last == nullptr) last = &all.front();
+  std::vector<Mark> chosen = {*last};
+  std::array<bool, kMarksPerLevel> taken{};
+  for (const Mark& mark : all) {
+    const auto part = std::min(
+        kMarksPerLevel - 1,
+        static_cast<std::size_t>(mark.offset / plan.spacing * kMarksPerLevel));
+    if (taken[part] || mark.key == last->key || mark.offset > last->offset) continue;
+    taken[part] = true;
+    chosen.push_back(mark);
+  }
+  std::ranges::stable_sort(chosen, {}, &Mark::offset);
+  // The end mark stays last among equals.
+  const auto at = std::ranges::find(chosen, last->key, &Mark::key);
+  std::rotate(at, at + 1, chosen.end());
+  return chosen;
+}
+
+// Where in the repeat a mark lies that follows the reference by `lag`. The mean of the lag scatters
+// around the border of two repeats; the first occurrence tells on which side the mark belongs.
+double offset_in_repeat(const LevelPlan& plan, double first, double reference_offset, double lag) {
+  const double offset = std::fmod(reference_offset + lag, plan.spacing);
+  const double of_first = std::fmod(first - static_cast<double>(plan.origin), plan.spacing);
+  if (offset - of_first > plan.spacing / 2) return 0;
+  if (of_first - offset > plan.spacing / 2) return plan.spacing - 1;
+  return offset;
+}
+
+struct Level {
+  LevelPlan plan;
+  std::vector<std::uint32_t> reference_at;
+};
+
+// Makes one level of `pool` around its best candidate and takes its members out of the pool.
+std::optional<Level> make_level(std::span<const Launch> launches, std::vector<Candidate*>& pool) {
+  const auto better = [](const Candidate* a, const Candidate* b) {
+    const double x = a->regular * static_cast<double>(a->at.size());
+    const double y = b->regular * static_cast<double>(b->at.size());
+    return x != y ? x < y : a->run > b->run;
+  };
+  const Candidate& reference = **std::ranges::max_element(pool, better);
+  Level level;
+  LevelPlan& plan = level.plan;
+  plan.spacing = reference.spacing;
+  plan.shortest = reference.shortest;
+  plan.repeats = reference.at.size();
+  plan.origin = find_origin(launches, reference);
+  level.reference_at = reference.at;
+  const double regular = reference.regular * static_cast<double>(reference.at.size() - 1);
+  plan.coverage = std::min(
+      1.0, (regular + 1) * reference.spacing / static_cast<double>(launches.size()));
+
+  std::vector<Mark> marks;
+  const auto reference_offset = static_cast<double>(reference.at.front() - plan.origin);
+  std::erase_if(pool, [&](const Candidate* c) {
+    const Alternation with = alternation(reference, *c);
+    if (c != &reference && with.share < kAlternatingShare) return false;
+    marks.push_back({c->key, c->run,
+                     offset_in_repeat(plan, c->at.front(), reference_offset, with.lag)});
+    return true;
+  });
+  if (marks.size() < kLeastMarks || marks.size() * (plan.repeats - 2) < kLeastEvidence) {
+    return std::nullopt;
+  }
+  plan.marks = choose_marks(std::move(marks), plan);
+  return level;
+}
+
+// Marks of one level that swap places (interleaved streams) too often for kAlternatingShare found a
+// second level of their own; it says nothing new.
+bool is_known(const std::vector<Level>& levels, const LevelPlan& plan) {
+  const auto near = [](double a, double b) { return std::abs(a - b) <= 0.05 * std::max(a, b); };
+  return std::ranges::any_of(levels, [&](const Level& l) {
+    return near(l.plan.spacing, plan.spacing) &&
+           near(static_cast<double>(l.plan.repeats), static_cast<double>(plan.repeats));
+  });
+}
+
+std::vector<Level> make_levels(std::span<const Launch> launches,
+                               std::vector<Candidate>& candidates) {
+  std::ranges::sort(candidates, {}, &Candidate::spacing);
+  std::vector<Level> levels;
+  for (std::size_t begin = 0; begin < candidates.size();) {
+    std::size_t end = begin + 1;
+    while (end < candidates.size() &&
+           candidates[end].spacing <= candidates[end - 1].spacing * kSameSpacing) {
+      ++end;
+    }
+    std::vector<Candidate*> pool;
+    for (std::size_t i = begin; i < end; ++i) pool.push_back(&candidates[i]);
+    // Loops of equal length that follow each other (training, validation) part here; a few tries
+    // are enough, what is left after them covers little.
+    for (int tries = 0; tries < 8 && !pool.empty(); ++tries) {
+      auto level = make_level(launches, pool);
+      if (level && level->plan.coverage >= kReportedCoverage && !is_known(levels, level->plan)) {
+        levels.push_back(std::move(*level));
+      }
+    }
+    begin = end;
+  }
+  std::ranges::stable_sort(levels, {}, [](const Level& l) { return l.plan.spacing; });
+  return levels;
+}
+
+// Whether `outer` holds the same small number of `inner` repeats nearly every time.
+bool nests(const Level& inner, const Level& outer, std::uint32_t most) {
+  std::vector<std::uint32_t> counts;
+  auto next = std::ranges::lower_bound(inner.reference_at, outer.reference_at.front());
+  for (std::size_t i = 0; i + 1 < outer.reference_at.size(); ++i) {
+    std::uint32_t inside = 0;
+    for (; next != inner.reference_at.end() && *next < outer.reference_at[i + 1]; ++next) ++inside;
+    counts.push_back(inside);
+  }
+  const double median = percentile(counts, 0.5);
+  // One lost record makes the number differ by one.
+  const auto same = std::ranges::count_if(
+      counts, [&](std::uint32_t n) { return std::abs(n - median) <= 1; });
+  return median >= 2 && median <= most &&
+         static_cast<double>(same) >= kAlternatingShare * static_cast<double>(counts.size());
+}
+
+double period_s(std::span<const Launch> launches, const Level& level) {
+  const auto& at = level.reference_at;
+  return static_cast<double>(launches[at.back()].t_ns - launches[at.front()].t_ns) * 1e-9 /
+         static_cast<double>(at.size() - 1);
+}
+
+std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
+                                          const std::vector<Level>& levels) {
+  const auto full = std::ranges::find_if(
+      levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
+  if (full == levels.end()) {
+    const auto widest = std::ranges::max_element(
+        levels, {}, [](const Level& l) { return l.plan.coverage; });
+    if (widest == levels.end() || widest->plan.coverage < kCountedCoverage) return std::nullopt;
+    return static_cast<std::size_t>(widest - levels.begin());
+  }
+  auto counted = full;
+  for (auto l = full + 1; l != levels.end(); ++l) {
+    const bool too_short = period_s(launches, *counted) < kShortestStep_s;
+    const auto most = too_short ? static_cast<std::uint32_t>(launches.size()) : kMostInner;
+    if (l->plan.coverage >= kFullCoverage && nests(*counted, *l, most)) counted = l;
+  }
+  return static_cast<std::size_t>(counted - levels.begin());
+}
+
+void keep_the_widest(std::vector<Level>& levels) {
+  while (levels.size() > kMostLevels) {
+    levels.erase(std::ranges::min_element(
+        levels, {}, [](const Level& l) { return l.plan.coverage; }));
+  }
+}
+
+}  // namespace
+
+LaunchStructure learn_structure(std::span<const Launch> launches) {
+  LaunchStructure structure;
+  std::vector<Candidate> candidates;
+  for (std::size_t run = 0; run < kRunLengths.size(); ++run) {
+    collect_candidates(launches, run, candidates);
+    // Pairs tell where one loop hands over to another, so they are always worth it; longer runs
+    // only when shorter ones leave the stream unexplained.
+    if (run == 0) continue;
+    auto levels = make_levels(launches, candidates);
+    keep_the_widest(levels);
+    structure.counted = choose_counted(launches, levels);
+    structure.levels.clear();
+    const bool explained =
+        structure.counted && levels[*structure.counted].plan.coverage >= kFullCoverage;
+    for (Level& level : levels) structure.levels.push_back(std::move(level.plan));
+    if (explained) break;
+  }
+  return structure;
+}
+
+}  // namespace gpoeo::iteration

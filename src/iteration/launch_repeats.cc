@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "iteration/launch_repeats.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "iteration/launch_marks.h"
+#include "iteration/launch_tracker.h"
+
+namespace gpoeo::iteration {
+namespace {
+
+// Learning is tried when the buffer holds this many launches, then each time it has doubled (or,
+// when a repeat is known and only a longer one could be found, quadrupled).
+constexpr std::size_t kFirstLearn = 64;
+constexpr std::size_t kGrowthUnlocked = 2;
+constexpr std::size_t kGrowthLocked = 4;
+// A stream in which nothing repeats is looked at again after as many launches as the buffer holds,
+// then after twice as many, up to this factor.
+constexpr std::uint64_t kMostBackoff = 64;
+// The counted repeat is lost when none of its marks came for this many spacings, and at least for
+// kLeastSilence launches.
+constexpr double kSilentSpacings = 64;
+constexpr double kLeastSilence = 4096;
+// Spacings that differ by less are the same repeat, learned again.
+constexpr double kSameSpacing = 0.1;
+
+// What was learned in one place of the stream, and its counters.
+struct Epoch {
+  std::vector<LaunchTracker> trackers;
+  std::optional<std::size_t> counted;
+  bool uses_run[kRunLengths.size()] = {};
+  std::uint64_t next_deadline = LaunchTracker::kNoDeadline;
+
+  struct Slot {
+    std::uint64_t key = 0;
+    std::uint16_t level = 0;
+    std::uint16_t mark = 0;
+    bool used = false;
+  };
+  std::vector<Slot> slots;  // open addressing, at most a quarter full
+
+  Epoch() = default;
+  Epoch(const LaunchStructure& structure, std::uint64_t first_launch, std::size_t recent_ends);
+
+  void on_launch(const RunHasher& hasher, std::uint64_t position, std::int64_t t_ns);
+  void on_key(std::uint64_t key, std::uint64_t position, std::int64_t t_ns);
+  const LaunchTracker* counted_tracker() const { return counted ? &trackers[*counted] : nullptr; }
+  std::uint64_t completed() const { return counted ? trackers[*counted].completed() : 0; }
+  std::size_t memory_bytes() const;
+};
+
+Epoch::Epoch(const LaunchStructure& structure, std::uint64_t first_launch,
+             std::size_t recent_ends)
+    : counted(structure.counted) {
+  std::size_t marks = 0;
+  for (const LevelPlan& plan : structure.levels) marks += plan.marks.size();
+  std::size_t size = 16;
+  while (size < 4 * marks) size *= 2;
+  slots.resize(size);
+  for (std::size_t level = 0; level < structure.levels.size(); ++level) {
+    const LevelPlan& plan = structure.levels[level];
+    trackers.emplace_back(plan, first_launch, recent_ends);
+    for (std::size_t mark = 0; mark < plan.marks.size(); ++mark) {
+      uses_run[plan.marks[mark].run] = true;
+      std::size_t slot = plan.marks[mark].key & (size - 1);
+      while (slots[slot].used) slot = (slot + 1) & (size - 1);
+      slots[slot] = {plan.marks[mark].key, static_cast<std::uint16_t>(level),
+                     static_cast<std::uint16_t>(mark), true};
+    }
+  }
+}
+
+void Epoch::on_key(std::uint64_t key, std::uint64_t position, std::int64_t t_ns) {
+  const std::size_t mask = slots.size() - 1;
+  for (std::size_t slot = key & mask; slots[slot].used; slot = (slot + 1) & mask) {
+    if (slots[slot].key != key) continue;
+    trackers[slots[slot].level].on_mark(slots[slot].mark, position, t_ns);
+    next_deadline = std::min(next_deadline, trackers[slots[slot].level].deadline());
+    return;
+  }
+}
+
+void Epoch::on_launch(const RunHasher& hasher, std::uint64_t position, std::int64_t t_ns) {
+  if (trackers.empty()) return;
+  for (std::size_t run = 0; run < kRunLengths.size(); ++run) {
+    if (!uses_run[run]) continue;
+    if (const auto key = hasher.key(run)) on_key(*key, position, t_ns);
+  }
+  if (position < next_deadline) return;
+  next_deadline = LaunchTracker::kNoDeadline;
+  for (LaunchTracker& tracker : trackers) {
+    if (position >= tracker.deadline()) tracker.on_deadline(t_ns);
+    next_deadline = std::min(next_deadline, tracker.deadline());
+  }
+}
+
+std::size_t Epoch::memory_bytes() const {
+  std::size_t bytes = slots.capacity() * sizeof(Slot);
+  for (const LaunchTracker& tracker : trackers) bytes += tracker.memory_bytes();
+  return bytes;
+}
+
+}  // namespace
+
+class LaunchRepeats::Impl {
+ public:
+  explicit Impl(LaunchRepeatsOptions options)
+      : options_(options), capacity_(std::max(options.max_buffered_launches, kFirstLearn)) {}
+
+  void push(std::int64_t t_ns, std::uint64_t function_id, std::uint32_t stream);
+  void finish();
+
+  const Epoch& epoch() const { return active_; }
+  std::uint64_t generation() const { return generation_; }
+  std::uint64_t launches() const { return launches_; }
+  std::size_t memory_bytes() const;
+
+ private:
+  void buffer(const Launch& launch);
+  void learn();
+  void replay(Epoch& epoch) const;
+  void adopt(Epoch epoch);
+  void watch_for_change();
+  void start_learning();
+
+  LaunchRepeatsOptions options_;
+  std::size_t capacity_;
+  std::uint64_t launches_ = 0;
+  std::int64_t last_ns_ = 0;
+  RunHasher hasher_;
+
+  Epoch active_;
+  // The one before: a program that returns from validation goes on with its old counters.
+  Epoch dormant_;
+  std::uint64_t dormant_completed_ = 0;
+  std::uint64_t generation_ = 0;
+
+  bool learning_ = true;
+  std::vector<Launch> buffer_;
+  std::uint64_t buffer_first_ = 0;  // stream position of buffer_[0]
+  std::size_t next_learn_ = kFirstLearn;
+  std::uint64_t backoff_ = 1;
+  std::uint64_t resume_at_ = 0;  // stream position at which a failed learning is tried again
+  bool lost_ = false;            // the counted level fell silent
+};
+
+void LaunchRepeats::Impl::push(std::int64_t t_ns, std::uint64_t function_id,
+                               std::uint32_t stream) {
+  const Launch launch{t_ns, fold_function_id(function_id), stream};
+  const std::uint64_t position = launches_++;
+  last_ns_ = t_ns;
+  hasher_.push(launch.stream, launch.id);
+  active_.on_launch(hasher_, position, t_ns);
+  dormant_.on_launch(hasher_, position, t_ns);
+  if (learning_) {
+    buffer(launch);
+  } else if (resume_at_ != 0 && launches_ >= resume_at_) {
+    start_learning();
+  }
+  watch_for_change();
+}
+
+void LaunchRepeats::Impl::buffer(const Launch& launch) {
+  if (buffer_.empty()) buffer_first_ = launches_ - 1;
+  buffer_.push_back(launch);
+  const bool full = buffer_.size() >= capacity_;
+  if (buffer_.size() < next_learn_ && !full) return;
+  learn();
+  const bool known = active_.counted && !lost_;
+  next_learn_ = buffer_.size() * (known ? kGrowthLocked : kGrowthUnlocked);
+  if (!full) return;
+  learning_ = false;
+  buffer_ = {};
+  if (known) return;
+  resume_at_ = launches_ + backoff_ * capacity_;
+  backoff_ = std::min(backoff_ * 2, kMostBackoff);
+}
+
+void LaunchRepeats::Impl::learn() {
+  const LaunchStructure structure = learn_structure(buffer_);
+  if (!structure.counted) return;
+  Epoch found(structure, buffer_first_, options_.recent_ends);
+  replay(found);
+  adopt(std::move(found));
+}
+
+void LaunchRepeats::Impl::replay(Epoch& epoch) const {
+  RunHasher hasher;
+  for (std::size_t i = 0; i < buffer_.size(); ++i) {
+    hasher.push(buffer_[i].stream, buffer_[i].id);
+    epoch.on_launch(hasher, buffer_first_ + i, buffer_[i].t_ns);
+  }
+}
+
+void LaunchRepeats::Impl::adopt(Epoch epoch) {
+  const LaunchTracker* before = active_.counted_tracker();
+  const LaunchTracker* now = epoch.counted_tracker();
+  const bool same = before != nullptr && !lost_ &&
+                    std::abs(now->spacing() / before->spacing() - 1) <= kSameSpacing &&
+                    now->completed() >= before->completed();
+  if (before != nullptr && !same) ++generation_;
+  if (lost_) {
+    dormant_ = std::move(active_);
+    dormant_completed_ = dormant_.completed();
+    lost_ = false;
+  }
+  active_ = std::move(epoch);
+}
+
+// Goes back to the epoch before when that one counts again, and looks for a new one when the
+// counted repeat has fallen silent.
+void LaunchRepeats::Impl::watch_for_change() {
+  if (dormant_.completed() >= dormant_completed_ + 2) {
+    std::swap(active_, dormant_);
+    dormant_completed_ = dormant_.completed();
+    ++generation_;
+    lost_ = false;
+    learning_ = false;
+    resume_at_ = 0;
+    buffer_ = {};
+  }
+  const LaunchTracker* tracker = active_.counted_tracker();
+  if (tracker == nullptr) return;
+  const double silence = static_cast<double>(launches_ - tracker->last_mark_position());
+  const double patience = std::max(kLeastSilence, kSilentSpacings * tracker->spacing());
+  if (!lost_ && silence > patience) {
+    lost_ = true;
+    start_learning();
+  } else if (lost_ && silence <= 1) {  // it was a long pause
+    lost_ = false;
+    learning_ = false;
+    resume_at_ = 0;
+    buffer_ = {};
+  }
+}
+
+void LaunchRepeats::Impl::start_learning() {
+  learning_ = true;
+  resume_at_ = 0;
+  buffer_.clear();
+  next_learn_ = kFirstLearn;
+}
+
+void LaunchRepeats::Impl::finish() {
+  if (learning_ && !buffer_.empty()) learn();
+  for (LaunchTracker& tracker : active_.trackers) {
+    if (launches_ > 0) tracker.on_stream_end(launches_ - 1, last_ns_);
+  }
+}
+
+std::size_t LaunchRepeats::Impl::memory_bytes() const {
+  return sizeof(*this) + RunHasher::kStreams * 256 + buffer_.capacity() * sizeof(Launch) +
+         active_.memory_bytes() + dormant_.memory_bytes();
+}
+
+LaunchRepeats::LaunchRepeats(LaunchRepeatsOptions options)
+    : impl_(std::make_unique<Impl>(options)) {}
+LaunchRepeats::~LaunchRepeats() = default;
+LaunchRepeats::LaunchRepeats(LaunchRepeats&&) noexcept = default;
+LaunchRepeats& LaunchRepeats::operator=(LaunchRepeats&&) noexcept = default;
+
+void LaunchRepeats::push(std::int64_t t_ns, std::uint64_t function_id, std::uint32_t stream) {
+  impl_->push(t_ns, function_id, stream);
+}
+void LaunchRepeats::finish() { impl_->finish(); }
+
+bool LaunchRepeats::locked() const { return impl_->epoch().counted.has_value(); }
+std::uint64_t LaunchRepeats::iterations() const { return impl_->epoch().completed(); }
+std::optional<std::size_t> LaunchRepeats::counted() const { return impl_->epoch().counted; }
+std::uint64_t LaunchRepeats::generation() const { return impl_->generation(); }
+std::uint64_t LaunchRepeats::launches() const { return impl_->launches(); }
+std::size_t LaunchRepeats::memory_bytes() const { return impl_->memory_bytes(); }
+
+std::optional<std::int64_t> LaunchRepeats::last_end_ns() const {
+  const LaunchTracker* tracker = impl_->epoch().counted_tracker();
+  return tracker == nullptr ? std::nullopt : tracker->last_end_ns();
+}
+
+std::vector<std::int64_t> LaunchRepeats::recent_end_ns() const {
+  const LaunchTracker* tracker = impl_->epoch().counted_tracker();
+  if (tracker == nullptr) return {};
+  return {tracker->ends().begin(), tracker->ends().end()};
+}
+
+std::optional<double> LaunchRepeats::period_s() const {
+  const LaunchTracker* tracker = impl_->epoch().counted_tracker();
+  return tracker == nullptr ? std::nullopt : tracker->period_s();
+}
+
+std::vector<RepeatLevel> LaunchRepeats::levels() const {
+  std::vector<RepeatLevel> levels;
+  for (const LaunchTracker& tracker : impl_->epoch().trackers) {
+    levels.push_back({tracker.completed(), tracker.spacing(), tracker.period_s(),
+                      tracker.last_end_ns(), tracker.coverage()});
+  }
+  return levels;
+}
+
+}  // namespace gpoeo::iteration
