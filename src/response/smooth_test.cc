@@ -135,6 +135,16 @@ TEST(Smooth, IgnoresAnOutlierAtTheTopEnd) {
   EXPECT_LT(worst(smooth(x, y, kFalling).z, exact), 0.015);
 }
 
+TEST(Smooth, KeepsASuddenRiseAtTheLowEnd) {
+  // What throttling does at the lowest power limit.
+  std::vector<double> x;
+  for (const double watts : {100, 125, 150, 175, 200, 225, 250, 275, 300}) {
+    x.push_back(std::log(watts));
+  }
+  const std::vector<double> y = {0.43, 0.04, 0.035, 0.02, 0.02, 0.01, 0.01, 0.005, 0.0};
+  EXPECT_NEAR(smooth(x, y, kFalling).z[0], 0.43, 0.02);
+}
+
 TEST(Smooth, IgnoresRunsOfLongTimesWhereTimeMayNotRise) {
   // A plateau with bursts of interference, as LSTM training has on the A100.
   const auto x = log_clocks();
