@@ -59,7 +59,9 @@ Status complete_run_options(const CLI::App& verb, RunOptions& options) {
   };
   const auto fill_flag = [&](const std::string& key, bool& field) -> Status {
     if (verb.count("--" + key) > 0) return {};
-    if (const auto value = settings.get(key)) GPOEO_TRY(field, parse_bool(*value, key));
+    if (const auto value = settings.get(key)) {
+      GPOEO_TRY(field, parse_bool(*value, key));
+    }
     return {};
   };
   fill("policy", options.policy);
@@ -86,10 +88,6 @@ Status complete_run_options(const CLI::App& verb, RunOptions& options) {
   options.max_slowdown = *limit;
   if (const auto policy = policy::make_policy(options.policy); !policy) {
     return with_context(origin(verb, settings, "policy"), policy.error());
-  }
-  options.command = verb.remaining();
-  if (!options.command.empty() && options.command.front() == "--") {
-    options.command.erase(options.command.begin());
   }
   if (options.command.empty() || options.command.front().empty()) {
     return make_error(ErrorKind::kInvalid, "no command: gpoeo run [options] -- python train.py");

@@ -43,10 +43,10 @@ struct LiveStatus {
   State state = State::kWarmup;
   double elapsed_s = 0;
   std::uint64_t iterations = 0;
-  std::optional<double> iterations_per_s;  // over the last ten seconds
-  std::optional<double> power_w;           // all GPUs, newest samples
-  std::optional<double> sm_mhz;            // first GPU
-  std::string setting;                     // what is asked for
+  std::optional<double> iterations_per_s{};  // over the last ten seconds
+  std::optional<double> power_w{};           // all GPUs, newest samples
+  std::optional<double> sm_mhz{};            // first GPU
+  std::string setting{};                     // what is asked for
 };
 
 class Controller {

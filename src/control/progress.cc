@@ -54,7 +54,7 @@ void RingProgress::look_for_rings(Instant now) {
       notes_.push_back(reader.error().text);
       continue;
     }
-    processes_.emplace(name, Process{.reader = std::move(*reader), .repeats = {}, .step_ends = {}});
+    processes_.try_emplace(name, std::move(*reader));
   }
 }
 

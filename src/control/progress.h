@@ -56,6 +56,7 @@ class RingProgress final : public ProgressReader {
  private:
   // What one process has told.
   struct Process {
+    explicit Process(wire::RingReader ring) : reader(std::move(ring)) {}
     wire::RingReader reader;
     iteration::LaunchRepeats repeats;
     std::vector<Instant> step_ends;  // not taken yet

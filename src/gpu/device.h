@@ -36,7 +36,9 @@ class Controls {
   virtual Result<std::optional<ClockRange>> sm_clock_lock() = 0;
   virtual Result<std::optional<ClockRange>> memory_clock_lock() = 0;
   // The limit as it was last set, which is not always the one that binds (Device::power_limit).
-  virtual Result<Watts> power_limit_setting() = 0;
+  virtual Result<Watts> power_limit_setting() {
+    return make_error(ErrorKind::kNotSupported, "this device cannot tell its power limit setting");
+  }
 };
 
 class Device {

@@ -19,13 +19,13 @@ struct Figure {
 struct GpuSection {
   unsigned index = 0;
   std::string uuid, name;
-  std::optional<double> energy_j;  // from the job's first reading to its last
-  std::optional<double> mean_power_w;
-  std::string energy_source;  // "power samples", "energy counter", ...
-  std::string energy_source_reason;
-  std::vector<std::string> unavailable;  // readings this card or driver does not have
-  std::string clocks_found;     // "not locked", "210..1200 MHz", "unknown (driver cannot tell)"
-  std::string clocks_restored;  // empty: never touched
+  std::optional<double> energy_j{};  // from the job's first reading to its last
+  std::optional<double> mean_power_w{};
+  std::string energy_source{};  // "power samples", "energy counter", ...
+  std::string energy_source_reason{};
+  std::vector<std::string> unavailable{};  // readings this card or driver does not have
+  std::string clocks_found{};     // "not locked", "210..1200 MHz", "unknown (driver cannot tell)"
+  std::string clocks_restored{};  // empty: never touched
   bool restore_failed = false;
   std::uint64_t power_gaps = 0;
   double power_gap_s = 0;

@@ -38,19 +38,27 @@ class EnergySchedule {
 
  private:
   Duration interval() const;
-  Duration probe_gap() const;
+  void start_probing(int at_most, int changes);
   void plan(Instant now);
+  void plan_search(Instant now, Instant latest);
 
   CounterRole role_ = CounterRole::kUndecided;
   TickClock ticks_;
   Instant next_{};
   Duration cost_{};
+  std::optional<Joules> last_energy_;
   bool mark_wanted_ = false;
   Instant next_mark_{};  // not before
+  // Probing: calls in a row until the counter was seen to move so many times.
   int probes_left_ = 0;
-  std::optional<Instant> second_of_pair_;
-  Duration reach_{};  // how far ahead the ticks may be trusted: doubles with each pair
-  int since_pair_ = 0;
+  int changes_wanted_ = 0;
+  // A search of a predicted tick: calls before, at and after it, until the counter moves.
+  int search_calls_left_ = 0;
+  bool search_started_ = false;  // its first call was made
+  Duration search_step_{};
+  int searches_missed_ = 0;
+  int singles_since_search_ = 0;
+  double dither_ = 0;
 };
 
 }  // namespace gpoeo::telemetry

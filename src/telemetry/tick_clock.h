@@ -35,10 +35,12 @@ class TickClock {
   // Readings in order of time.
   void add(const CounterReading& reading);
 
-  // Nothing until at least two ticks were bounded and their distance is certain.
+  // Nothing until the life of one value and one tick were bounded; see next_after() for how sure.
   std::optional<Duration> period() const;
   // The first tick after `t`, predicted (its `energy` is 0); nothing while the period is unknown.
   std::optional<Tick> next_after(Instant t) const;
+  // A tick whose predicted standard error is under this can still be told from its neighbours.
+  Duration largest_useful_error() const;
 
   // Accepted readings, oldest first, at most 4096; `tick(i)` is what the i-th one shows, by all
   // that is known now. With an unknown or useless phase its uncertainty is a good part of a period.
@@ -80,7 +82,8 @@ class TickClock {
   bool plausible(const CounterReading& from, const CounterReading& to) const;
   void accept(const CounterReading& reading, int epoch);
   void learn_lifetime(Instant born_low, Instant born_high, Instant died_low, Instant died_high);
-  void take_bound(const Bound& bound);
+  void take_bound(const Bound& bound, bool neighbour);
+  void restart_with(const Bound& bound, bool moved);
   void fit();
   Tick at_bound(const Bound& bound, const CounterReading& reading) const;
 
@@ -95,6 +98,7 @@ class TickClock {
   std::optional<Bound> born_;  // the tick that gave the present value
   Instant value_first_{};      // first reading of the present value, end of the call
   std::deque<IndexedBound> bounds_;
+  std::size_t bounds_since_fit_ = 0;
   std::optional<Line> line_;
 };
 

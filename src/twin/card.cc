@@ -12,8 +12,8 @@ namespace gpoeo::twin {
 namespace {
 
 std::int64_t next_event(const CardState& s) {
-  std::int64_t next = std::min({next_sensor_event(s), s.sm_command.due_ns,
-                                s.memory_command.due_ns, s.governor_next_ns, s.idle_due_ns});
+  std::int64_t next = std::min({next_sensor_event(s), s.sm_command.due_ns, s.memory_command.due_ns,
+                                s.governor_next_ns, s.idle_due_ns});
   if (s.running > 0)
     for (const JobSlot& job : s.jobs)
       if (job.state == JobPhaseState::kRunning) next = std::min(next, job.phase_end_ns);
@@ -62,7 +62,7 @@ void initialize(CardState& s, const DeviceModel& d, std::uint64_t seed, Instant 
   s.governor_next_ns = s.idle_due_ns = kNever;
   s.power_limit_w = d.limit_default_w;
   s.idle = 1;
-  Card card{s, d, {}};
+  Card card{s, d, {}, {}};
   refresh(card);
   s.temperature_c = d.ambient_c + d.thermal_k_per_w * s.work_w;
   initialize_sensors(s, d);

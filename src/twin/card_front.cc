@@ -22,8 +22,8 @@ Status check_support(const CardFront& front, Feature feature) {
   if (support == gpu::Support::kYes) return {};
   const bool denied = support == gpu::Support::kNoPermission;
   return make_error(denied ? ErrorKind::kNoPermission : ErrorKind::kNotSupported,
-                    fmt::format("{} of simulated GPU {} ({}) {}", to_string(feature),
-                                front.index(), front.device().name.data(),
+                    fmt::format("{} of simulated GPU {} ({}) {}", to_string(feature), front.index(),
+                                front.device().name.data(),
                                 denied ? "is denied to this user (device file)"
                                        : "is not supported by this model"));
 }
@@ -32,12 +32,13 @@ Status check_support(const CardFront& front, Feature feature) {
 template <typename T, typename Read>
 Result<T> read(CardStore& store, const CardFront& front, gpu::Reading reading, Read f) {
   std::optional<T> value;
-  GPOEO_TRY_STATUS(store.visit(front.index(), [&](Card& card) -> Status {
+  const auto take = [&](Card& card) -> Status {
     GPOEO_TRY_STATUS(check_alive(front, card.state));
     GPOEO_TRY_STATUS(check_support(front, reading));
     value = f(card);
     return {};
-  }));
+  };
+  GPOEO_TRY_STATUS(store.visit(front.index(), take));
   return *value;
 }
 
@@ -120,11 +121,9 @@ Result<Hertz> CardFront::memory_clock() const {
 }
 
 Result<gpu::Utilization> CardFront::utilization() const {
-  return read<gpu::Utilization>(
-      *store_, *this, gpu::Reading::kUtilization, [](const Card& card) {
-        return gpu::Utilization{card.state.utilization_shown,
-                                card.state.memory_utilization_shown};
-      });
+  return read<gpu::Utilization>(*store_, *this, gpu::Reading::kUtilization, [](const Card& card) {
+    return gpu::Utilization{card.state.utilization_shown, card.state.memory_utilization_shown};
+  });
 }
 
 Result<Celsius> CardFront::temperature() const {
@@ -134,16 +133,15 @@ Result<Celsius> CardFront::temperature() const {
 }
 
 Result<gpu::EventReasons> CardFront::event_reasons() const {
-  return read<gpu::EventReasons>(
-      *store_, *this, gpu::Reading::kEventReasons, [](const Card& card) {
-        const CardState& s = card.state;
-        gpu::EventReasons reasons;
-        if (s.running == 0) reasons.bits |= gpu::EventReasons::kGpuIdle;
-        if (s.running > 0 && s.capped) reasons.bits |= gpu::EventReasons::kSwPowerCap;
-        if (s.running > 0 && s.sm_locked && s.force_sm_high < card.device.default_sm && !s.capped)
-          reasons.bits |= gpu::EventReasons::kApplicationsClocks;
-        return reasons;
-      });
+  return read<gpu::EventReasons>(*store_, *this, gpu::Reading::kEventReasons, [](const Card& card) {
+    const CardState& s = card.state;
+    gpu::EventReasons reasons;
+    if (s.running == 0) reasons.bits |= gpu::EventReasons::kGpuIdle;
+    if (s.running > 0 && s.capped) reasons.bits |= gpu::EventReasons::kSwPowerCap;
+    if (s.running > 0 && s.sm_locked && s.force_sm_high < card.device.default_sm && !s.capped)
+      reasons.bits |= gpu::EventReasons::kApplicationsClocks;
+    return reasons;
+  });
 }
 
 Result<GpmSnapshot> CardFront::gpm_snapshot() const {
@@ -173,16 +171,17 @@ Result<std::vector<gpu::ComputeProcess>> CardFront::compute_processes() const {
 
 Result<MemoryUse> CardFront::memory_use() const {
   MemoryUse use{};
-  GPOEO_TRY_STATUS(store_->visit(card_, [&](Card& card) -> Status {
+  const auto take = [&](Card& card) -> Status {
     GPOEO_TRY_STATUS(check_alive(*this, card.state));
     use.total_bytes = card.device.memory_bytes;
     // What the driver keeps for itself: 616 MiB of 143,771 on our H200.
-    use.reserved_bytes = card.device.memory_bytes / 1024 * 44 / 10;
+    use.reserved_bytes = card.device.memory_bytes / 10'000 * 43;
     for (std::size_t i = 0; i < card.state.jobs.size(); ++i)
       if (card.state.jobs[i].state != JobPhaseState::kFree)
         use.used_bytes += card.works[i]->memory_bytes;
     return {};
-  }));
+  };
+  GPOEO_TRY_STATUS(store_->visit(card_, take));
   return use;
 }
 
@@ -193,7 +192,7 @@ Result<Watts> CardFront::power_limit() const {
 
 Result<Locks> CardFront::read_locks() const {
   Locks locks;
-  GPOEO_TRY_STATUS(store_->visit(card_, [&](Card& card) -> Status {
+  const auto take = [&](Card& card) -> Status {
     GPOEO_TRY_STATUS(check_alive(*this, card.state));
     const CardState& s = card.state;
     const DeviceModel& d = card.device;
@@ -206,7 +205,8 @@ Result<Locks> CardFront::read_locks() const {
     locks.power_limit = Watts(s.power_limit_w);
     locks.default_power_limit = Watts(d.limit_default_w);
     return {};
-  }));
+  };
+  GPOEO_TRY_STATUS(store_->visit(card_, take));
   return locks;
 }
 

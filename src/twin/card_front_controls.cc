@@ -21,9 +21,9 @@ Status write(CardStore& store, const CardFront& front, gpu::Control control, Wri
   GPOEO_TRY_STATUS(store.visit(front.index(), [&](Card& card) -> Status {
     CardState& s = card.state;
     const auto refuse = [&](ErrorKind kind, std::string_view why) {
-      answer = make_error(kind, fmt::format("cannot set {} of simulated GPU {} ({}): {}",
-                                            to_string(control), front.index(), front.name().uuid,
-                                            why));
+      answer =
+          make_error(kind, fmt::format("cannot set {} of simulated GPU {} ({}): {}",
+                                       to_string(control), front.index(), front.name().uuid, why));
     };
     const gpu::Support support = front.device().support(control);
     if (s.lost)

@@ -32,8 +32,7 @@ bool runs_now(const JobSlot& job, const Phase& phase) {
 // the iteration's end.
 bool find_phase(JobSlot& job, const Work& work) {
   const Variant& variant = work.variants[at(job.variant)];
-  while (job.phase < variant.count &&
-         !runs_now(job, work.phases[at(variant.first + job.phase)]))
+  while (job.phase < variant.count && !runs_now(job, work.phases[at(variant.first + job.phase)]))
     ++job.phase;
   return job.phase < variant.count;
 }
@@ -58,8 +57,7 @@ void begin_iteration(JobSlot& job, const Work& work, std::int64_t t_ns) {
   job.length_scale = work.length_count > 0 ? work.length_scale[at(length)] : 1.0;
   const double dt_s = static_cast<double>(t_ns - job.drift_ns) * 1e-9;
   job.drift_ns = t_ns;
-  job.time_drift =
-      next_drift(job.random, job.time_drift, work.drift_sigma, work.drift_tau_s, dt_s);
+  job.time_drift = next_drift(job.random, job.time_drift, work.drift_sigma, work.drift_tau_s, dt_s);
   job.power_drift =
       next_drift(job.random, job.power_drift, work.power_drift_sigma, work.drift_tau_s, dt_s);
   // Log-normal with mean 1: times are positive and skewed, as real ones are.
@@ -78,7 +76,8 @@ void begin_phase(JobSlot& job, const Work& work) {
   const double scale = job.scale * (phase.kind == PhaseKind::kKernel ? job.length_scale : 1.0);
   job.left = 1.0;
   job.pending_reference_s += scale * phase.reference_s;
-  job.pending_reference_j += scale * phase.reference_s * phase.reference_w * (1.0 + job.power_drift);
+  job.pending_reference_j +=
+      scale * phase.reference_s * phase.reference_w * (1.0 + job.power_drift);
 }
 
 void remember(CardState& s, const JobTruth& truth) {
@@ -99,7 +98,9 @@ void end_iteration(Card& card, int slot) {
   CardState& s = card.state;
   JobSlot& job = s.jobs[at(slot)];
   JobTruth& truth = job.truth;
-  job.iteration_end_ns[static_cast<std::size_t>(truth.iterations % kIterationRing)] = s.t_ns;
+  const auto place = static_cast<std::size_t>(truth.iterations % kIterationRing);
+  card.logs[at(slot)]->end_ns[place] = s.t_ns;
+  card.logs[at(slot)]->variant[place] = static_cast<std::uint8_t>(job.variant);
   ++truth.iterations;
   ++job.stage_iteration;
   truth.end_ns = s.t_ns;
@@ -147,10 +148,11 @@ Result<JobHandle> attach_job(Card& card, const Work& work, const JobOptions& opt
   int slot = 0;
   while (slot < kMaxJobs && s.jobs[at(slot)].state != JobPhaseState::kFree) ++slot;
   if (slot == kMaxJobs)
-    return make_error(ErrorKind::kBusy,
-                      fmt::format("cannot attach job '{}': the simulated card already runs {} jobs; "
-                                  "wait for one to end",
-                                  work.name.data(), kMaxJobs));
+    return make_error(
+        ErrorKind::kBusy,
+        fmt::format("cannot attach job '{}': the simulated card already runs {} jobs; "
+                    "wait for one to end",
+                    work.name.data(), kMaxJobs));
   if (work.pair_count != card.device.pair_count())
     return make_error(ErrorKind::kInvalid,
                       fmt::format("job '{}' was compiled for another device than '{}'; compile it "
@@ -225,20 +227,23 @@ Result<JobProgress> job_progress(const Card& card, JobHandle handle) {
   return JobProgress{job->truth.end, job->truth.iterations};
 }
 
-Result<std::vector<Instant>> iteration_ends(const Card& card, JobHandle handle,
-                                            std::int64_t first) {
+Result<std::vector<IterationEnd>> iteration_ends(const Card& card, JobHandle handle,
+                                                 std::int64_t first) {
   const JobSlot* job = find_slot(card.state, handle);
   if (!job) return no_such_job();
   const std::int64_t count = job->truth.iterations;
   if (first < 0 || first + kIterationRing < count)
-    return make_error(ErrorKind::kInvalid,
-                      fmt::format("end of iteration {} is no longer kept, only the newest {} of {}; "
-                                  "ask more often",
-                                  first, kIterationRing, count));
-  std::vector<Instant> ends;
-  for (std::int64_t i = first; i < count; ++i)
-    ends.push_back(instant_from_ns(
-        job->iteration_end_ns[static_cast<std::size_t>(i % kIterationRing)]));
+    return make_error(
+        ErrorKind::kInvalid,
+        fmt::format("end of iteration {} is no longer kept, only the newest {} of {}; "
+                    "ask more often",
+                    first, kIterationRing, count));
+  const IterationLog& log = *card.logs[at(handle.slot)];
+  std::vector<IterationEnd> ends;
+  for (std::int64_t i = first; i < count; ++i) {
+    const auto place = static_cast<std::size_t>(i % kIterationRing);
+    ends.push_back({instant_from_ns(log.end_ns[place]), log.variant[place]});
+  }
   return ends;
 }
 

@@ -14,8 +14,8 @@ double switching(const DeviceModel& d, int sm) {
   const auto voltage = [&](double mhz) {
     const double top = d.sm_mhz[at(d.sm_clock_count - 1)];
     if (mhz <= d.voltage_floor_mhz || top <= d.voltage_floor_mhz) return d.voltage_floor_v;
-    return d.voltage_floor_v + (d.voltage_max_v - d.voltage_floor_v) *
-                                   (mhz - d.voltage_floor_mhz) / (top - d.voltage_floor_mhz);
+    return d.voltage_floor_v + (d.voltage_max_v - d.voltage_floor_v) * (mhz - d.voltage_floor_mhz) /
+                                   (top - d.voltage_floor_mhz);
   };
   const double f = d.sm_mhz[at(sm)], f0 = d.sm_mhz[at(d.default_sm)];
   const double v = voltage(f), v0 = voltage(f0);
@@ -98,8 +98,7 @@ void refresh_load(Card& card) {
     const JobSlot& job = s.jobs[at(i)];
     if (job.state != JobPhaseState::kRunning) continue;
     const Work& work = *card.works[at(i)];
-    const PhasePoint& point =
-        work.point(work.variants[at(job.variant)].first + job.phase, pair);
+    const PhasePoint& point = work.point(work.variants[at(job.variant)].first + job.phase, pair);
     const double drift = 1.0 + job.power_drift;
     work_w += share * drift * static_cast<double>(point.power_w);
     mean_w += share * drift * static_cast<double>(work.mean_power_w[at(job.stage)][at(pair)]);
@@ -138,7 +137,8 @@ void arm_governor(Card& card) {
   CardState& s = card.state;
   const DeviceModel& d = card.device;
   const int first = d.sm_first[at(s.force_memory_low)];
-  const int wanted = std::clamp(s.force_sm_high, first, first + d.sm_number[at(s.force_memory_low)] - 1);
+  const int wanted =
+      std::clamp(s.force_sm_high, first, first + d.sm_number[at(s.force_memory_low)] - 1);
   const int pair = d.pair(s.force_memory_low, wanted);
   double peak_w = 0;
   for (int i = 0; i < kMaxJobs; ++i) {

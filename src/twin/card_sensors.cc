@@ -24,10 +24,9 @@ void mark(WindowedPower& sensor, const CardState& s, std::uint64_t index) {
 void schedule(WindowedPower& sensor, const SensorTiming& timing, Random& random, std::int64_t now) {
   sensor.tick_ns += timing.period_ns;
   if (timing.jitter_us > 0)
-    sensor.tick_ns +=
-        static_cast<std::int64_t>(next_uniform(random) * 1000.0 * timing.jitter_us);
-  sensor.next_ns = short_window(timing) ? std::max(now, sensor.tick_ns - timing.window_ns)
-                                        : sensor.tick_ns;
+    sensor.tick_ns += static_cast<std::int64_t>(next_uniform(random) * 1000.0 * timing.jitter_us);
+  sensor.next_ns =
+      short_window(timing) ? std::max(now, sensor.tick_ns - timing.window_ns) : sensor.tick_ns;
 }
 
 // The mean since the window's begin; true when a new value is there.

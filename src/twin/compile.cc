@@ -26,8 +26,8 @@ std::unexpected<Error> invalid(const JobSpec& job, std::string_view what) {
 }
 
 int times_run(const VariantSpec& variant, int phase) {
-  const bool repeated = phase >= variant.repeat_first &&
-                        phase < variant.repeat_first + variant.repeat_count;
+  const bool repeated =
+      phase >= variant.repeat_first && phase < variant.repeat_first + variant.repeat_count;
   return repeated ? variant.repeats : 1;
 }
 
@@ -187,13 +187,13 @@ Result<std::unique_ptr<Work>> compile(const JobSpec& job, const DeviceModel& dev
     for (const VariantSpec& spec : stage.variants) {
       const auto count = static_cast<int>(spec.phases.size());
       if ((work->phase_count + count) * work->pair_count > kMaxPoints)
-        return invalid(job, fmt::format("has too many phases for the {} clock pairs of '{}'; at "
-                                        "most {} fit",
-                                        work->pair_count, device.key.data(),
-                                        kMaxPoints / work->pair_count));
+        return invalid(
+            job, fmt::format("has too many phases for the {} clock pairs of '{}'; at "
+                             "most {} fit",
+                             work->pair_count, device.key.data(), kMaxPoints / work->pair_count));
       Variant& variant = work->variants[at(work->variant_count++)];
       variant = {spec.weight / weights, work->phase_count, count, spec.repeat_first,
-                 spec.repeat_count, spec.repeats, 0};
+                 spec.repeat_count,     spec.repeats,      0};
       double share = 0;
       for (int p = 0; p < count; ++p)
         if (spec.phases[at(p)].every == 1) share += spec.phases[at(p)].share * times_run(spec, p);
@@ -208,9 +208,9 @@ Result<std::unique_ptr<Work>> compile(const JobSpec& job, const DeviceModel& dev
       }
       const double iteration_s = job.iteration_s * stage.length * spec.length;
       const VariantShape shape{spec, iteration_s, share};
-      const auto points = std::span(work->points)
-                              .subspan(at(variant.first * work->pair_count),
-                                       at(count * work->pair_count));
+      const auto points =
+          std::span(work->points)
+              .subspan(at(variant.first * work->pair_count), at(count * work->pair_count));
       if (stage.measured)
         fill_measured(shape, *stage.measured, device, points);
       else

@@ -70,11 +70,11 @@ struct DeviceModel {
 
   // Power, analytic part (DESIGN section 5; formulas in compile.cc).
   double voltage_floor_v, voltage_max_v, voltage_floor_mhz;
-  double idle_w;         // at the idle SM clock and the highest memory clock, settled
+  double idle_w;  // at the idle SM clock and the highest memory clock, settled
   // Taken off `idle_w` at each memory clock: memory clocked lower idles lower.
   std::array<double, kMaxMemoryClocks> memory_idle_saving_w;
-  double active_w;       // above idle with SM clocks up and nothing running, at default clock
-  double sm_dynamic_w;   // all SMs busy at default clock and voltage, above that
+  double active_w;          // above idle with SM clocks up and nothing running, at default clock
+  double sm_dynamic_w;      // all SMs busy at default clock and voltage, above that
   double memory_dynamic_w;  // memory at its peak rate at the highest memory clock
   double bandwidth_bytes_per_s;
   double leakage_w_per_k;

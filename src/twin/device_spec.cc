@@ -42,8 +42,7 @@ void read_identity(TomlFile& file, DeviceModel& d) {
   set_text(d.name, file, "device.name");
   set_text(d.key, file, "device.key");
   set_text(d.driver_version, file, "device.driver_version");
-  d.memory_bytes =
-      static_cast<std::uint64_t>(file.number("device.memory_mib", 1, 1 << 24)) << 20;
+  d.memory_bytes = static_cast<std::uint64_t>(file.number("device.memory_mib", 1, 1 << 24)) << 20;
   d.cuda_major = whole(file, "device.cuda_major", 1, 99);
   d.cuda_minor = whole(file, "device.cuda_minor", 0, 9);
   d.sm_count = whole(file, "device.sm_count", 1, 1024);
@@ -94,11 +93,11 @@ void read_clocks(TomlFile& file, DeviceModel& d) {
   if (!std::is_sorted(memory.rbegin(), memory.rend()))
     file.fault("clocks.memory_mhz", "must go down, the highest clock first");
   if (memory.size() > kMaxMemoryClocks || sm.size() * memory.size() > kMaxClockPairs)
-    file.fault("clocks.memory_mhz",
-               fmt::format("gives {} memory clocks and {} pairs with SM clocks; at most {} and {} "
-                           "fit: leave some out",
-                           memory.size(), sm.size() * memory.size(), kMaxMemoryClocks,
-                           kMaxClockPairs));
+    file.fault(
+        "clocks.memory_mhz",
+        fmt::format("gives {} memory clocks and {} pairs with SM clocks; at most {} and {} "
+                    "fit: leave some out",
+                    memory.size(), sm.size() * memory.size(), kMaxMemoryClocks, kMaxClockPairs));
   std::vector<double> highest(memory.size(), kMaxMhz);
   if (file.has("clocks.memory_sm_max_mhz"))
     highest = file.numbers("clocks.memory_sm_max_mhz", 1, kMaxMhz);
@@ -115,8 +114,8 @@ void read_clocks(TomlFile& file, DeviceModel& d) {
   std::copy(memory.begin(), memory.end(), d.memory_mhz.begin());
   for (std::size_t m = 0; m < memory.size(); ++m) {
     d.sm_first[m] = 0;
-    d.sm_number[m] = static_cast<int>(std::count_if(
-        sm.begin(), sm.end(), [&](int mhz) { return mhz <= highest[m]; }));
+    d.sm_number[m] = static_cast<int>(
+        std::count_if(sm.begin(), sm.end(), [&](int mhz) { return mhz <= highest[m]; }));
     if (d.sm_number[m] == 0)
       file.fault("clocks.memory_sm_max_mhz", "leaves a memory clock without any SM clock");
   }
@@ -176,8 +175,8 @@ SensorTiming read_timing(TomlFile& file, const std::string& section, bool window
 void read_sensors(TomlFile& file, DeviceModel& d) {
   d.power_samples = read_timing(file, "sensors.power_samples", true);
   d.power_samples.capacity = whole(file, "sensors.power_samples.capacity", 1, 255);
-  d.power_samples.jitter_us = static_cast<int>(
-      file.number_or("sensors.power_samples.jitter_ms", 0, 0, 10000) * 1000);
+  d.power_samples.jitter_us =
+      static_cast<int>(file.number_or("sensors.power_samples.jitter_ms", 0, 0, 10000) * 1000);
   d.power_instant = read_timing(file, "sensors.power_instant", true);
   d.power_average = read_timing(file, "sensors.power_average", true);
   d.utilization = read_timing(file, "sensors.utilization", false);
@@ -201,9 +200,8 @@ std::uint8_t read_support(TomlFile& file, const std::string& key) {
 
 // In the order of gpu::Reading and gpu::Control.
 constexpr std::array<const char*, static_cast<std::size_t>(gpu::Reading::kCount)> kReadings = {
-    "power_samples", "power_instant", "power_average", "energy_counter",
-    "sm_clock",      "memory_clock",  "utilization",   "temperature",
-    "event_reasons", "counters",      "processes"};
+    "power_samples", "power_instant", "power_average", "energy_counter", "sm_clock", "memory_clock",
+    "utilization",   "temperature",   "event_reasons", "counters",       "processes"};
 constexpr std::array<const char*, static_cast<std::size_t>(gpu::Control::kCount)> kControls = {
     "sm_clocks", "memory_clocks", "power_limit"};
 constexpr std::array<const char*, kActivityCount> kActivities = {
@@ -247,9 +245,9 @@ Result<std::vector<std::string>> device_names() {
   for (const auto& entry : fs::directory_iterator(data / "twin" / "devices", failed))
     if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
   if (failed)
-    return make_error(ErrorKind::kIo, fmt::format("cannot list {}: {}",
-                                                  (data / "twin" / "devices").string(),
-                                                  failed.message()));
+    return make_error(
+        ErrorKind::kIo,
+        fmt::format("cannot list {}: {}", (data / "twin" / "devices").string(), failed.message()));
   std::sort(names.begin(), names.end());
   return names;
 }

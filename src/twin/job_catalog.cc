@@ -38,9 +38,9 @@ Result<std::vector<fs::path>> job_files(const fs::path& data) {
   for (const auto& entry : fs::directory_iterator(data / "twin" / "jobs", failed))
     if (entry.path().extension() == ".toml") files.push_back(entry.path());
   if (failed)
-    return make_error(ErrorKind::kIo, fmt::format("cannot list {}: {}",
-                                                  (data / "twin" / "jobs").string(),
-                                                  failed.message()));
+    return make_error(
+        ErrorKind::kIo,
+        fmt::format("cannot list {}: {}", (data / "twin" / "jobs").string(), failed.message()));
   return files;
 }
 

@@ -153,8 +153,7 @@ Result<JobSpec> load_job(const std::filesystem::path& path) {
   job.jitter_cv = file.number_or("noise.jitter_cv", job.jitter_cv, 0, 1);
   job.drift_sigma = file.number_or("noise.drift_sigma", job.drift_sigma, 0, 0.5);
   job.drift_tau_s = file.number_or("noise.drift_tau_s", job.drift_tau_s, 0.1, 1e6);
-  job.power_drift_sigma =
-      file.number_or("noise.power_drift_sigma", job.power_drift_sigma, 0, 0.2);
+  job.power_drift_sigma = file.number_or("noise.power_drift_sigma", job.power_drift_sigma, 0, 0.2);
   if (file.has("lengths")) {
     const auto scales = file.numbers("lengths.scale", 1e-3, 1e3);
     const auto weights = file.numbers("lengths.weight", 1e-6, 1e6);

@@ -33,8 +33,8 @@ AnalyticResponse response_of(const PhaseSpec& phase) {
 double voltage_ratio_squared(const DeviceModel& d, int sm) {
   const double top = d.sm_mhz[at(d.sm_clock_count - 1)];
   const auto voltage = [&](double mhz) {
-    const double up = std::max(0.0, mhz - d.voltage_floor_mhz) /
-                      std::max(1.0, top - d.voltage_floor_mhz);
+    const double up =
+        std::max(0.0, mhz - d.voltage_floor_mhz) / std::max(1.0, top - d.voltage_floor_mhz);
     return d.voltage_floor_v + (d.voltage_max_v - d.voltage_floor_v) * up;
   };
   const double ratio = voltage(d.sm_mhz[at(sm)]) / voltage(d.sm_mhz[at(d.default_sm)]);
@@ -53,8 +53,7 @@ PhasePoint analytic_point(const PhaseSpec& phase, double base_s, const DeviceMod
                           int sm) {
   const AnalyticResponse r = response_of(phase);
   const double slower_sm = static_cast<double>(d.sm_mhz[at(d.default_sm)]) / d.sm_mhz[at(sm)];
-  const double slower_memory =
-      static_cast<double>(d.memory_mhz[0]) / d.memory_mhz[at(memory)];
+  const double slower_memory = static_cast<double>(d.memory_mhz[0]) / d.memory_mhz[at(memory)];
   const auto kernel = [&](double c, double m) {
     return r.overlap * std::max(c, m) + (1.0 - r.overlap) * (c + m) + r.fixed;
   };
@@ -71,8 +70,8 @@ PhasePoint analytic_point(const PhaseSpec& phase, double base_s, const DeviceMod
   point.busy = kernel_runs ? 1.0F : 0.0F;
   // SMs are resident while they wait; pipes are active only when they work.
   set_activity(point, Activity::kGrActive, kernel_runs ? 1.0 : 0.0, 1.0);
-  set_activity(point, Activity::kSmActive,
-               kernel_runs ? std::min(1.0, 0.3 + r.sm_activity) : 0.0, 1.0);
+  set_activity(point, Activity::kSmActive, kernel_runs ? std::min(1.0, 0.3 + r.sm_activity) : 0.0,
+               1.0);
   set_activity(point, Activity::kSmOccupancy, r.occupancy, 1.0);
   const double cycles = rate * slower_sm;
   set_activity(point, Activity::kTensorActive, r.tensor * cycles, 1.0);
@@ -114,8 +113,8 @@ MeasuredMean measured_mean(const response::WorkloadCurves& curves, const DeviceM
   mean.relative_time = here.relative_time + inverse * (1 / sm_mhz - 1 / lowest);
   const double watts_per_mhz =
       std::max(0.0, (next.power_w.value_or(mean.power_w) - mean.power_w) / (next_mhz - lowest));
-  mean.power_w = std::max(std::min(d.idle_w, mean.power_w),
-                          mean.power_w - watts_per_mhz * (lowest - sm_mhz));
+  mean.power_w =
+      std::max(std::min(d.idle_w, mean.power_w), mean.power_w - watts_per_mhz * (lowest - sm_mhz));
   return mean;
 }
 
@@ -145,15 +144,13 @@ std::vector<double> relative_levels(const VariantShape& shape) {
   }
   mean /= shape.total_share;
   std::vector<double> levels;
-  for (const PhaseSpec& phase : spec.phases)
-    levels.push_back(mean > 0 ? phase.level / mean : 1.0);
+  for (const PhaseSpec& phase : spec.phases) levels.push_back(mean > 0 ? phase.level / mean : 1.0);
   return levels;
 }
 
 }  // namespace
 
-void fill_analytic(const VariantShape& shape, const DeviceModel& d,
-                   std::span<PhasePoint> points) {
+void fill_analytic(const VariantShape& shape, const DeviceModel& d, std::span<PhasePoint> points) {
   const std::size_t pairs = at(d.pair_count());
   for (std::size_t p = 0; p < shape.spec.phases.size(); ++p) {
     const PhaseSpec& phase = shape.spec.phases[p];
@@ -170,8 +167,7 @@ void fill_measured(const VariantShape& shape, const response::WorkloadCurves& cu
   const std::vector<double> levels = relative_levels(shape);
   for (int m = 0; m < d.memory_clock_count; ++m) {
     for (int s = 0; s < d.sm_clock_count; ++s) {
-      const MeasuredMean mean =
-          measured_mean(curves, d, d.sm_mhz[at(s)], d.memory_mhz[at(m)]);
+      const MeasuredMean mean = measured_mean(curves, d, d.sm_mhz[at(s)], d.memory_mhz[at(m)]);
       const std::vector<double> power =
           fitted_levels(levels, mean.power_w, unloaded_power_w(d, m, s, false),
                         std::max(mean.power_w, d.limit_default_w));
@@ -188,8 +184,7 @@ void fill_measured(const VariantShape& shape, const response::WorkloadCurves& cu
         const bool fraction = c < static_cast<std::size_t>(Activity::kPcieTxBytesPerS);
         const auto fitted = fitted_levels(levels, value, 0.0, fraction ? 1.0 : 1e12);
         for (std::size_t p = 0; p < levels.size(); ++p)
-          points[p * pairs + at(d.pair(m, s))].activity[c] =
-              static_cast<float>(value * fitted[p]);
+          points[p * pairs + at(d.pair(m, s))].activity[c] = static_cast<float>(value * fitted[p]);
       }
       // Where the table knows how long kernels ran, utilisation follows it.
       const auto gr = static_cast<std::size_t>(Activity::kGrActive);

@@ -13,8 +13,8 @@ namespace gpoeo::twin {
 
 struct VariantShape {
   const VariantSpec& spec;
-  double iteration_s;   // at default clocks
-  double total_share;   // of the phases that run each iteration, repeats counted
+  double iteration_s;  // at default clocks
+  double total_share;  // of the phases that run each iteration, repeats counted
 };
 
 // points[phase * pairs + pair], phases counted within the variant.

@@ -54,8 +54,8 @@ class Segment final : public CardStore {
   static Result<std::unique_ptr<Segment>> attach(std::string_view name_or_path);
   // The segment that GPOEO_TWIN names; kNotFound when the variable is not set.
   static Result<std::unique_ptr<Segment>> attach_from_environment();
-  // Unlinks; processes that have it mapped keep it. kBusy while others have it mapped, unless
-  // forced; kNotFound.
+  // Unlinks; processes that have it mapped keep it. kBusy while any process, this one too, has it
+  // mapped, unless forced; kNotFound.
   static Status remove(std::string_view name_or_path, bool force = false);
   // All segments in the default folder that this user may read.
   static Result<std::vector<SegmentInfo>> list();
@@ -83,6 +83,13 @@ class Segment final : public CardStore {
   // has died is dropped by whoever advances next.
   Result<JobHandle> attach_job(unsigned card, const Work& work, JobOptions options);
   Status detach_job(unsigned card, JobHandle job);
+  struct JobNews {
+    JobProgress progress;
+    std::vector<IterationEnd> ends;  // of iterations `first` and later
+  };
+  // How a job stands, in one visit. kNotFound when it is no longer attached; kInvalid when the end
+  // of iteration `first` is no longer kept (the newest 16384 are).
+  Result<JobNews> job_news(unsigned card, JobHandle job, std::int64_t first);
 
  private:
   struct Mapping;

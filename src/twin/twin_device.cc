@@ -48,8 +48,8 @@ gpu::Capabilities capabilities_of(const DeviceModel& d) {
       entry.sm.push_back(megahertz(d.sm_mhz[static_cast<std::size_t>(i)]));
     capabilities.clocks.push_back(std::move(entry));
   }
-  capabilities.power_limits = gpu::PowerLimits{Watts(d.limit_min_w), Watts(d.limit_max_w),
-                                               Watts(d.limit_default_w)};
+  capabilities.power_limits =
+      gpu::PowerLimits{Watts(d.limit_min_w), Watts(d.limit_max_w), Watts(d.limit_default_w)};
   return capabilities;
 }
 
@@ -128,8 +128,8 @@ Result<gpu::Counters> TwinDevice::counters() {
 Result<std::unique_ptr<gpu::Device>> open_device(CardStore& store, unsigned card,
                                                  gpu::Access access) {
   if (card >= store.card_count())
-    return make_error(ErrorKind::kInvalid, fmt::format("no simulated GPU {}; there are {}", card,
-                                                       store.card_count()));
+    return make_error(ErrorKind::kInvalid,
+                      fmt::format("no simulated GPU {}; there are {}", card, store.card_count()));
   return std::make_unique<TwinDevice>(store, card, access);
 }
 
