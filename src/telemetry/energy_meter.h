@@ -13,6 +13,10 @@
 // judge (about 4 s); samples go on being checked and are given up, with a warning, when they
 // disagree twice.
 //
+// Trusted samples are scaled to the counter by what is known of their difference (weighted against
+// a sensor's usual drift of 0.3 %), so that the figures are the counter's, with the samples'
+// resolution.
+//
 // Thread rule: the sampler's thread.
 #pragma once
 
@@ -42,6 +46,7 @@ struct SourceChoice {
   bool final = false;  // false while there is not enough to judge
   // Integral of the samples over the counter's difference, minus 1; absent when not comparable.
   std::optional<double> agreement;
+  double agreement_error = 0;  // its standard error: ticks and edges over a finite stretch
   Seconds compared_over;
   std::optional<Duration> spacing;  // median distance of samples
   double coverage = 0;              // share of that time outside gaps, 0..1
@@ -50,8 +55,9 @@ struct SourceChoice {
 
 struct WindowEnergy {
   Joules energy;
-  // One standard error from sampling, edges and ticks. A wrong scale of the card's own sensor is
-  // not in it (it cancels between windows of one card), except for unchecked samples: 5 %.
+  // One standard error from sampling, edges, ticks and what the samples' scale may have drifted
+  // since it was checked (5 % for unchecked samples). A wrong counter is not in it: nothing here
+  // could tell.
   Joules uncertainty;
   Seconds duration;
   EnergySource source = EnergySource::kUncheckedSamples;
@@ -103,6 +109,12 @@ class EnergyMeter {
   double share_before(Instant from, Instant t, Instant to) const;
   std::optional<PowerIntegral> samples_integral(Instant t0, Instant t1) const;
   bool fine() const;
+  // What samples are to be divided by, and how far that may be off.
+  struct Scale {
+    double factor = 1;
+    double error = 0;
+  };
+  Scale sample_scale() const;
   void compare();
   bool judge();
   bool choose(EnergySource source, std::string reason);
@@ -115,7 +127,6 @@ class EnergyMeter {
   std::optional<Instant> judged_at_;
   int disagreements_ = 0;
   bool counter_stands_still_ = false;
-  double agreement_error_ = 0;
   SourceChoice choice_;
 };
 
