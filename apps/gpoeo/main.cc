@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <string_view>
+
 #include "apps_config.h"
 #include "base/log.h"
 #include "verb.h"
@@ -20,6 +23,11 @@ int main(int argc, char** argv) {
   root.set_version_flag("-V,--version", "gpoeo " GPOEO_VERSION);
   root.require_subcommand(1);
   Invocation invocation;
+  // What stands behind the first "--" is a command for run or twin exec and not ours to parse.
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv, end, std::string_view("--"));
+  if (dashes != end) invocation.command.assign(dashes + 1, end);
+  argc = static_cast<int>(dashes - argv);
   add_run(root, invocation);
   add_monitor(root, invocation);
   add_doctor(root, invocation);

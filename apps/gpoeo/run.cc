@@ -262,6 +262,7 @@ void add_run(CLI::App& root, Invocation& invocation) {
   auto options = std::make_shared<RunOptions>();
   declare_run_options(*verb, *options);
   verb->callback([&invocation, verb, options] {
+    options->command = given_command(*verb, invocation);
     invocation.action = [verb, options] {
       if (Status complete = complete_run_options(*verb, *options); !complete) {
         return fail(complete.error(), kExitUsage);

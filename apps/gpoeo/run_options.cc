@@ -89,10 +89,6 @@ Status complete_run_options(const CLI::App& verb, RunOptions& options) {
   if (const auto policy = policy::make_policy(options.policy); !policy) {
     return with_context(origin(verb, settings, "policy"), policy.error());
   }
-  options.command = verb.remaining();
-  if (!options.command.empty() && options.command.front() == "--") {
-    options.command.erase(options.command.begin());
-  }
   if (options.command.empty() || options.command.front().empty()) {
     return make_error(ErrorKind::kInvalid, "no command: gpoeo run [options] -- python train.py");
   }

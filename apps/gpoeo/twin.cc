@@ -24,7 +24,7 @@ struct TwinOptions {
   double speed = 1.0;
   bool json = false;
   bool force = false;
-  CLI::App* exec = nullptr;
+  std::vector<std::string> command;  // of exec
 };
 
 int list(const TwinOptions& options) {
@@ -168,9 +168,7 @@ int down(const TwinOptions& options) {
 
 // A command that sees a twin of its own for as long as it runs.
 int exec(const TwinOptions& options) {
-  std::vector<std::string> command = options.exec->remaining();
-  if (!command.empty() && command.front() == "--") command.erase(command.begin());
-  if (command.empty()) {
+  if (options.command.empty()) {
     return fail({ErrorKind::kInvalid, "no command: gpoeo twin exec a100 -- python client.py"},
                 kExitUsage);
   }
@@ -180,7 +178,7 @@ int exec(const TwinOptions& options) {
   int code = kExitOwnFailure;
   if (const auto variables = twin_environment(**segment); !variables) {
     code = fail(variables.error(), kExitOwnFailure);
-  } else if (auto child = control::Child::start(command, *variables); !child) {
+  } else if (auto child = control::Child::start(options.command, *variables); !child) {
     code = fail(child.error(),
                 child.error().kind == ErrorKind::kNotFound ? kExitNotFound : kExitNotExecutable);
   } else {
@@ -247,8 +245,10 @@ void add_twin(CLI::App& root, Invocation& invocation) {
   add_making_options(exec_verb);
   exec_verb->prefix_command();
   exec_verb->footer("Example: gpoeo twin exec a100 -- python3 client.py");
-  options->exec = exec_verb;
-  set_action(exec_verb, exec);
+  exec_verb->callback([&invocation, options, exec_verb] {
+    options->command = given_command(*exec_verb, invocation);
+    invocation.action = [options] { return exec(*options); };
+  });
 }
 
 }  // namespace gpoeo::app

@@ -7,6 +7,8 @@
 #include <CLI/App.hpp>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -20,8 +22,13 @@ inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 
 struct Invocation {
+  std::vector<std::string> command;  // what stood behind "--"
   std::function<int()> action;
 };
+// The command that a verb was given: behind "--", or from the first word that is no flag of ours.
+inline std::vector<std::string> given_command(const CLI::App& verb, const Invocation& invocation) {
+  return invocation.command.empty() ? verb.remaining() : invocation.command;
+}
 
 // Prints "gpoeo: error: ..." on stderr and gives back `code`.
 int fail(const Error& error, int code);

@@ -73,8 +73,11 @@ Card begin_change(SegmentCard& shared) {
   const std::uint32_t current = shared.current.load(std::memory_order_acquire) & 1U;
   CardState& next = shared.states[current ^ 1U];
   std::memcpy(&next, &shared.states[current], sizeof next);
-  Card card{next, shared.device, {}};
-  for (std::size_t i = 0; i < card.works.size(); ++i) card.works[i] = &shared.works[i];
+  Card card{next, shared.device, {}, {}};
+  for (std::size_t i = 0; i < card.works.size(); ++i) {
+    card.works[i] = &shared.works[i];
+    card.logs[i] = &shared.logs[i];
+  }
   return card;
 }
 
@@ -290,6 +293,17 @@ Result<JobHandle> Segment::attach_job(unsigned card, const Work& work, JobOption
 
 Status Segment::detach_job(unsigned card, JobHandle job) {
   return visit(card, [&](Card& view) { return twin::detach_job(view, job); });
+}
+
+Result<Segment::JobNews> Segment::job_news(unsigned card, JobHandle job, std::int64_t first) {
+  JobNews news{};
+  const auto take = [&](Card& view) -> Status {
+    GPOEO_TRY(news.progress, job_progress(view, job));
+    GPOEO_TRY(news.ends, iteration_ends(view, job, first));
+    return {};
+  };
+  GPOEO_TRY_STATUS(visit(card, take));
+  return news;
 }
 
 }  // namespace gpoeo::twin

@@ -29,6 +29,13 @@ extern "C" {
 Return nvmlDeviceGetPersistenceMode(DeviceHandle handle, unsigned* mode) {
   return one(handle, mode);
 }
+// A twin is always persistent: switching it on, as tools do when they start, changes nothing.
+Return nvmlDeviceSetPersistenceMode(DeviceHandle handle, unsigned mode) {
+  return on_card(handle, [&](const CardFront&) {
+    if (mode > 1) return kInvalidArgument;
+    return mode == 1 ? kSuccess : kNotSupported;
+  });
+}
 Return nvmlDeviceGetComputeMode(DeviceHandle handle, unsigned* mode) { return zero(handle, mode); }
 Return nvmlDeviceGetDisplayMode(DeviceHandle handle, unsigned* mode) { return zero(handle, mode); }
 Return nvmlDeviceGetDisplayActive(DeviceHandle handle, unsigned* mode) {
