@@ -14,8 +14,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Beyond the counter's last tick the samples carry on alone for so long.
-constexpr Duration kExtrapolate = milliseconds(150);
+// Beyond the counter's last tick the samples carry on alone for so long; waiting for the next tick
+// costs a tenth of a second and is exact.
+constexpr Duration kExtrapolate = milliseconds(10);
 // No reading of the counter so long after a window's end: it will not come.
 constexpr Duration kGiveUpCounter = seconds(30);
 constexpr Duration kCompareBack = seconds(60);
@@ -26,10 +27,13 @@ constexpr double kSensorDrift = 0.003;
 constexpr Duration kLongComparison = seconds(10);
 constexpr Duration kJudgeEach = milliseconds(500);
 // A mark this vague is no end of a comparison.
-constexpr Duration kVague = milliseconds(60);
+constexpr Duration kVague = milliseconds(40);
 // How wrong the shape of the power may be between two ticks, as a share of the distance to the
 // nearer.
 constexpr double kShapeError = 0.12;
+constexpr Duration kAround = seconds(3);
+// Longer than the sampler's longest batch.
+constexpr Duration kSamplesComing = milliseconds(1500);
 constexpr double kUncheckedScale = 0.05;
 // Marks looked at on either side of an instant.
 constexpr std::size_t kNeighbours = 16;
@@ -76,6 +80,12 @@ bool EnergyMeter::update() {
   if (judged_at_ && newest - *judged_at_ < each) return false;
   judged_at_ = newest;
   return judge();
+}
+
+CounterRole EnergyMeter::role() const {
+  if (!choice_.final) return CounterRole::kUndecided;
+  return choice_.source == EnergySource::kPowerSamples ? CounterRole::kCheckOnly
+                                                       : CounterRole::kCarriesFigures;
 }
 
 bool EnergyMeter::fine() const {
@@ -272,12 +282,40 @@ Result<WindowEnergy> EnergyMeter::from_samples(Instant t0, Instant t1) const {
                       EnergySource::kPowerSamples, integral->coverage};
 }
 
-double EnergyMeter::share_before(Instant from, Instant t, Instant to) const {
+double EnergyMeter::share_before(Instant from, Instant t, Instant to, double step_j) const {
   const double linear = seconds_of(t - from) / seconds_of(to - from);
-  const auto all = samples_integral(from, to);
-  if (!all || all->energy.value() <= 0) return linear;
-  const auto part = samples_integral(from, t);
-  return part ? part->energy.value() / all->energy.value() : linear;
+  const auto& power = history_.power;
+  if (step_j <= 0 || power.empty() || power.back().time < to || power.front().time > from) {
+    return linear;
+  }
+  if (fine()) {
+    const auto all = samples_integral(from, to);
+    const auto part = samples_integral(from, t);
+    if (!all || !part || all->energy.value() <= 0) return linear;
+    return part->energy.value() / all->energy.value();
+  }
+  // A coarse sample saw only a short stretch before its time stamp; what the counter has beyond
+  // these stretches is spread evenly over the time that no sample saw.
+  double seen_j = 0, seen_before_j = 0, seen_s = 0, seen_before_s = 0;
+  const auto inside_s = [](Instant low, Instant high) {
+    return std::max(0.0, seconds_of(high - low));
+  };
+  for (std::size_t i = power.first_after(from); i < power.size(); ++i) {
+    const Instant end = power[i].time;
+    const Instant begin = std::max(from, end - options_.coarse_window);
+    if (begin >= to) break;
+    const double power_w = power[i].power.value();
+    const double all_s = inside_s(begin, std::min(end, to));
+    const double before_s = inside_s(begin, std::min(end, t));
+    seen_s += all_s;
+    seen_j += all_s * power_w;
+    seen_before_s += before_s;
+    seen_before_j += before_s * power_w;
+  }
+  const double unseen_s = seconds_of(to - from) - seen_s;
+  if (unseen_s <= 0 || seen_j >= step_j) return linear;
+  const double unseen_before_s = seconds_of(t - from) - seen_before_s;
+  return (seen_before_j + (step_j - seen_j) * unseen_before_s / unseen_s) / step_j;
 }
 
 Result<EnergyMeter::CounterAt> EnergyMeter::counter_at(Instant t) const {
@@ -300,6 +338,7 @@ Result<EnergyMeter::CounterAt> EnergyMeter::counter_at(Instant t) const {
   const std::size_t end = std::min(ticks_.size(), low + kNeighbours);
   for (std::size_t i = first; i < end; ++i) {
     const Tick tick = ticks_.tick(i);
+    if (tick.uncertainty > kVague) continue;  // at the very edge of a tick: another one will do
     auto& side = tick.time <= t ? before : after;
     const double distance_s = std::abs(seconds_of(t - tick.time));
     const double cost_s = kShapeError * distance_s + seconds_of(tick.uncertainty);
@@ -316,11 +355,20 @@ Result<EnergyMeter::CounterAt> EnergyMeter::counter_at(Instant t) const {
     const double step_j = (b.energy - a.energy).value();
     const double time_share = seconds_of(t - a.time) / span_s;
     const double nearer_s = std::min(seconds_of(t - a.time), seconds_of(b.time - t));
-    const double error_s =
-        std::sqrt(square((1 - time_share) * seconds_of(a.uncertainty)) +
-                  square(time_share * seconds_of(b.uncertainty)) + square(kShapeError * nearer_s));
-    return CounterAt{a.energy + Joules(step_j * share_before(a.time, t, b.time)),
-                     Joules(error_s * step_j / span_s), a.epoch};
+    // The samples between the ticks say where the energy went; they come a little later.
+    const Instant sampled = history_.power.empty() ? Instant{} : history_.power.back().time;
+    if (sampled < b.time && b.time - sampled < kSamplesComing) {
+      return make_error(ErrorKind::kBusy,
+                        "energy window: the power samples that close it are not here yet");
+    }
+    const double tick_s = std::hypot((1 - time_share) * seconds_of(a.uncertainty),
+                                     time_share * seconds_of(b.uncertainty));
+    // Where between the ticks the energy went is as uncertain as power is scattered around here.
+    const auto around = samples_integral(t - kAround, t);
+    const double scatter_w = around ? around->deviation.value() : kShapeError * step_j / span_s;
+    const double error_j = std::hypot(tick_s * step_j / span_s, 0.5 * scatter_w * nearer_s);
+    return CounterAt{a.energy + Joules(step_j * share_before(a.time, t, b.time, step_j)),
+                     Joules(error_j), a.epoch};
   }
   const auto& side = before ? before : after;
   if (!side)

@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "telemetry/energy_schedule.h"
 #include "telemetry/history.h"
 #include "telemetry/power_integral.h"
 #include "telemetry/tick_clock.h"
@@ -67,6 +68,8 @@ struct WindowEnergy {
 
 struct EnergyMeterOptions {
   Duration fine_spacing = std::chrono::milliseconds(25);
+  // How much of the time before its stamp a coarse sample has seen (A100: arXiv 2312.02741).
+  Duration coarse_window = std::chrono::milliseconds(25);
   double agreement_limit = 0.02;
   Duration compare_at_least = std::chrono::seconds(3);
   double least_coverage = 0.9;
@@ -83,6 +86,9 @@ class EnergyMeter {
   // poll; cheap when nothing is new. True when the choice changed.
   bool update();
   const SourceChoice& choice() const { return choice_; }
+  // What the counter is for under this choice: pass it to Sampler::set_counter_role() whenever
+  // update() says true.
+  CounterRole role() const;
 
   // Energy in [t0, t1]. kInvalid when t1 <= t0 or the window began before what is kept; kBusy while
   // the readings that close it are not there yet (retry after the next poll, or call the sampler's
@@ -105,8 +111,9 @@ class EnergyMeter {
   Result<WindowEnergy> from_samples(Instant t0, Instant t1) const;
   Result<WindowEnergy> from_counter(Instant t0, Instant t1) const;
   Result<CounterAt> counter_at(Instant t) const;
-  // The part of [from, to]'s energy that lies before `t`, 0..1: as the samples shape it, or linear.
-  double share_before(Instant from, Instant t, Instant to) const;
+  // The part of the `step_j` joules in [from, to] that lies before `t`, 0..1: as the samples shape
+  // it, else linear in time.
+  double share_before(Instant from, Instant t, Instant to, double step_j) const;
   std::optional<PowerIntegral> samples_integral(Instant t0, Instant t1) const;
   bool fine() const;
   // What samples are to be divided by, and how far that may be off.
