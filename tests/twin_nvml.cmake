@@ -12,7 +12,7 @@ add_dependencies(twin_scene gpoeo_twin_nvml)
 set(TWIN_NVML "$<TARGET_FILE:gpoeo_twin_nvml>")
 set(TWIN_NVML_EXPORTS "${PROJECT_SOURCE_DIR}/src/twin/nvml/exports.txt")
 set(TWIN_NVML_TESTS twin_nvml_client_c twin_nvml_client_killed twin_nvml_client_python
-                    twin_nvml_exports)
+                    twin_nvml_client_python_h200 twin_nvml_exports)
 add_test(NAME twin_nvml_client_c
   COMMAND twin_scene a100 dgemm 1 $<TARGET_FILE:twin_nvml_client> loop ${TWIN_NVML})
 add_test(NAME twin_nvml_client_killed
@@ -20,19 +20,25 @@ add_test(NAME twin_nvml_client_killed
 add_test(NAME twin_nvml_client_python
   COMMAND twin_scene a100 dgemm 2 ${Python3_EXECUTABLE}
           ${CMAKE_CURRENT_SOURCE_DIR}/twin_nvml_client.py ${TWIN_NVML} ${TWIN_NVML_EXPORTS})
+add_test(NAME twin_nvml_client_python_h200
+  COMMAND twin_scene h200 resnet50 2 ${Python3_EXECUTABLE}
+          ${CMAKE_CURRENT_SOURCE_DIR}/twin_nvml_client.py ${TWIN_NVML} ${TWIN_NVML_EXPORTS})
 add_test(NAME twin_nvml_exports
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/twin_nvml_exports.py
           ${CMAKE_NM} ${CMAKE_READELF} ${TWIN_NVML} ${TWIN_NVML_EXPORTS})
 set_tests_properties(${TWIN_NVML_TESTS} PROPERTIES TIMEOUT 120)
 if(GPOEO_SANITIZE)
+  # The sanitizer's C++ part, which the library needs, comes with the C++ linker.
+  set_target_properties(twin_nvml_client PROPERTIES LINKER_LANGUAGE CXX)
   # A sanitized library only loads into a program that was built with the sanitizer.
-  set_tests_properties(twin_nvml_client_python PROPERTIES DISABLED TRUE)
+  set_tests_properties(twin_nvml_client_python twin_nvml_client_python_h200
+    PROPERTIES DISABLED TRUE)
 endif()
 
 # The adapter as the client, in the test's own process.
-foreach(NAME nvml_on_twin twin_nvml_fidelity)
+foreach(NAME nvml_on_twin twin_nvml_fidelity twin_nvml_threads)
   gpoeo_module_test(${NAME} SOURCES ${NAME}_test.cc
-    LINK gpoeo::gpu_nvml gpoeo::twin gpoeo::response)
+    LINK gpoeo::gpu_nvml gpoeo::twin gpoeo::response ${CMAKE_DL_LIBS})
   target_include_directories(${NAME}_test PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${NAME}_test PRIVATE
     GPOEO_TWIN_NVML="$<TARGET_FILE:gpoeo_twin_nvml>")

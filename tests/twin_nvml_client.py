@@ -60,6 +60,17 @@ class MemoryV2(ctypes.Structure):
         (name, ctypes.c_ulonglong) for name in ("total", "reserved", "free", "used")]
 
 
+class GpmMetric(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_uint), ("status", ctypes.c_uint), ("value", ctypes.c_double),
+                ("short", ctypes.c_char_p), ("long", ctypes.c_char_p), ("unit", ctypes.c_char_p)]
+
+
+class GpmRequest(ctypes.Structure):
+    # Room for 98 metrics, as in the headers of drivers before 550: shorter than the library's own.
+    _fields_ = [("version", ctypes.c_uint), ("count", ctypes.c_uint), ("earlier", ctypes.c_void_p),
+                ("later", ctypes.c_void_p), ("metrics", GpmMetric * 98)]
+
+
 class Uuid(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint), ("type", ctypes.c_uint), ("value", ctypes.c_char * 41)]
 
@@ -236,6 +247,40 @@ class Readings(Initialised):
                          number("nvmlDeviceGetPowerManagementDefaultLimit", self.card))
         self.assertGreater(values[0].value & 0xFFFFFFFF, 10_000)
         self.assertGreater(values[3].value, 0)
+
+    def test_activity_counters(self):
+        support = (ctypes.c_uint * 2)(1, 0)
+        self.assertEqual(nvml.nvmlGpmQueryDeviceSupport(self.card, support), 0)
+        earlier, later = ctypes.c_void_p(), ctypes.c_void_p()
+        for sample in (earlier, later):
+            self.assertEqual(nvml.nvmlGpmSampleAlloc(ctypes.byref(sample)), 0)
+        if not support[1]:
+            self.assertEqual(nvml.nvmlGpmSampleGet(self.card, earlier), NOT_SUPPORTED)
+        else:
+            self.activity(earlier, later)
+        for sample in (earlier, later):
+            self.assertEqual(nvml.nvmlGpmSampleFree(sample), 0)
+            self.assertEqual(nvml.nvmlGpmSampleFree(sample), INVALID)
+
+    def activity(self, earlier, later):
+        scene.step(2)
+        self.assertEqual(nvml.nvmlGpmSampleGet(self.card, earlier), 0)
+        request = GpmRequest(1, 3, earlier.value, later.value)
+        for metric, number_ in zip(request.metrics, (2, 10, 60)):
+            metric.id = number_
+        self.assertEqual(nvml.nvmlGpmMetricsGet(ctypes.byref(request)), INVALID)  # one sample only
+        scene.step(0.02)
+        self.assertEqual(nvml.nvmlGpmSampleGet(self.card, later), 0)
+        scene.step(2)
+        self.assertEqual(nvml.nvmlGpmSampleGet(self.card, later), 0)
+        self.assertEqual(nvml.nvmlGpmMetricsGet(ctypes.byref(request)), 0)
+        sm, dram, nvlink = request.metrics[:3]
+        self.assertEqual((sm.status, dram.status, nvlink.status), (0, 0, NOT_SUPPORTED))
+        self.assertTrue(1 < sm.value <= 100, sm.value)
+        self.assertTrue(0 <= dram.value <= 100, dram.value)
+        self.assertEqual(sm.unit, b"%")
+        request.version = 2
+        self.assertEqual(nvml.nvmlGpmMetricsGet(ctypes.byref(request)), VERSION_MISMATCH)
 
     def test_power_limit_holds_power_down(self):
         scene.step(200)
