@@ -20,6 +20,8 @@ int main(int argc, char** argv) {
   root.set_version_flag("-V,--version", "gpoeo " GPOEO_VERSION);
   root.require_subcommand(1);
   Invocation invocation;
+  add_compare(root, invocation);
+  add_detect(root, invocation);
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -26,4 +26,8 @@ struct Invocation {
 // Prints "gpoeo: error: ..." on stderr and gives back `code`.
 int fail(const Error& error, int code);
 
+// The verbs, each in the file of its name.
+void add_compare(CLI::App& root, Invocation& invocation);
+void add_detect(CLI::App& root, Invocation& invocation);
+
 }  // namespace gpoeo::app
