@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <string_view>
+
 #include "apps_config.h"
 #include "base/log.h"
 #include "verb.h"
@@ -20,8 +23,19 @@ int main(int argc, char** argv) {
   root.set_version_flag("-V,--version", "gpoeo " GPOEO_VERSION);
   root.require_subcommand(1);
   Invocation invocation;
-  add_compare(root, invocation);
+  // What stands behind the first "--" is a command for run or twin exec and not ours to parse.
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv, end, std::string_view("--"));
+  if (dashes != end) invocation.command.assign(dashes + 1, end);
+  argc = static_cast<int>(dashes - argv);
+  add_run(root, invocation);
+  add_monitor(root, invocation);
+  add_doctor(root, invocation);
+  add_reset(root, invocation);
+  add_twin(root, invocation);
+  add_guardian(root, invocation);
   add_detect(root, invocation);
+  add_compare(root, invocation);
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

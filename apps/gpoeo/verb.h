@@ -7,6 +7,8 @@
 #include <CLI/App.hpp>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -14,20 +16,30 @@ namespace gpoeo::app {
 
 // Exit codes beside the child's own (docs/usage.md has the table).
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitUsage = 2;        // bad options or input files of a verb
-inline constexpr int kExitOwnFailure = 125; // we failed before the job started
+inline constexpr int kExitUsage = 2;         // bad options or input files of a verb
+inline constexpr int kExitOwnFailure = 125;  // we failed before the job started
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 
 struct Invocation {
+  std::vector<std::string> command;  // what stood behind "--"
   std::function<int()> action;
 };
+// The command that a verb was given: behind "--", or from the first word that is no flag of ours.
+inline std::vector<std::string> given_command(const CLI::App& verb, const Invocation& invocation) {
+  return invocation.command.empty() ? verb.remaining() : invocation.command;
+}
 
 // Prints "gpoeo: error: ..." on stderr and gives back `code`.
 int fail(const Error& error, int code);
 
-// The verbs, each in the file of its name.
 void add_compare(CLI::App& root, Invocation& invocation);
 void add_detect(CLI::App& root, Invocation& invocation);
+void add_doctor(CLI::App& root, Invocation& invocation);
+void add_guardian(CLI::App& root, Invocation& invocation);
+void add_monitor(CLI::App& root, Invocation& invocation);
+void add_reset(CLI::App& root, Invocation& invocation);
+void add_run(CLI::App& root, Invocation& invocation);
+void add_twin(CLI::App& root, Invocation& invocation);
 
 }  // namespace gpoeo::app

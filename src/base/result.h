@@ -60,16 +60,19 @@ std::unexpected<Error> with_context(std::string_view context, const Error& error
 
 #define GPOEO_CONCAT_INNER(a, b) a##b
 #define GPOEO_CONCAT(a, b) GPOEO_CONCAT_INNER(a, b)
-// GPOEO_TRY(auto x, f()): x is the value, or the function returns f's error.
+// GPOEO_TRY(auto x, f()): x is the value, or the function returns f's error. __COUNTER__ keeps the
+// names of nested uses (a lambda inside the expression) apart.
 #define GPOEO_TRY(declaration, expression) \
-  GPOEO_TRY_INNER(GPOEO_CONCAT(gpoeo_try_, __LINE__), declaration, expression)
+  GPOEO_TRY_INNER(GPOEO_CONCAT(gpoeo_try_, __COUNTER__), declaration, expression)
 #define GPOEO_TRY_INNER(name, declaration, expression)        \
   auto name = (expression);                                   \
   if (!name) return std::unexpected(std::move(name).error()); \
   declaration = std::move(name).value()
 // GPOEO_TRY_STATUS(f()): the function returns f's error, if any.
-#define GPOEO_TRY_STATUS(expression)                                            \
-  do {                                                                          \
-    auto gpoeo_status = (expression);                                           \
-    if (!gpoeo_status) return std::unexpected(std::move(gpoeo_status).error()); \
+#define GPOEO_TRY_STATUS(expression) \
+  GPOEO_TRY_STATUS_INNER(GPOEO_CONCAT(gpoeo_status_, __COUNTER__), expression)
+#define GPOEO_TRY_STATUS_INNER(name, expression)                \
+  do {                                                          \
+    auto name = (expression);                                   \
+    if (!name) return std::unexpected(std::move(name).error()); \
   } while (false)

@@ -13,7 +13,8 @@ template <typename Tag>
 class Quantity {
  public:
   constexpr Quantity() = default;
-  constexpr explicit Quantity(double si_value) : value_(si_value) {}
+  // Not "si_value": <signal.h> defines that as a macro.
+  constexpr explicit Quantity(double in_si) : value_(in_si) {}
 
   constexpr double value() const { return value_; }
 

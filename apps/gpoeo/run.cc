@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpoeo run -- command`: starts the job, measures it, finds and holds the clock that saves most
+// within the limit, gives the clocks back, reports. The job is started last and never waits for us.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <thread>
+
+#include "apps_config.h"
+#include "backend.h"
+#include "base/log.h"
+#include "control/child.h"
+#include "control/controller.h"
+#include "guardian.h"
+#include "progress_display.h"
+#include "report/render.h"
+#include "ring_folder.h"
+#include "run_options.h"
+#include "twin_truth.h"
+#include "verb.h"
+
+namespace gpoeo::app {
+namespace {
+
+// How long the driver may take to give the clocks back once the job is over. A driver that hangs
+// must not keep the user's shell: the guardian goes on trying.
+constexpr auto kRestorePatience = std::chrono::seconds(15);
+
+// What the control thread and the main thread share.
+struct Switches {
+  StopFlag stop;                       // the job is over
+  std::atomic<int> release_signal{0};  // this signal came: clocks back now
+};
+
+// All that the control loop works on; built before the job starts.
+struct Prepared {
+  Backend backend;
+  OpenGpus gpus;
+  std::unique_ptr<control::Journal> journal;
+  std::unique_ptr<policy::Policy> policy;
+  std::unique_ptr<control::RingProgress> progress;
+  control::ControllerInput input;
+};
+
+// Read-only when clocks are not to be set; else as far as rights go. The reason is for the user.
+Result<std::string> take_guards(Prepared& prepared, const RunOptions& options) {
+  if (options.dry_run) return "--dry-run";
+  auto journal = control::Journal::open(control::default_state_dir());
+  if (!journal) {
+    if (options.strict) return std::unexpected(journal.error());
+    return journal.error().text;
+  }
+  prepared.journal = std::make_unique<control::Journal>(std::move(*journal));
+  for (std::size_t i = 0; i < prepared.gpus.devices.size(); ++i) {
+    auto guard =
+        control::Guard::acquire(*prepared.gpus.devices[i], *prepared.journal, prepared.backend.ref);
+    if (!guard) {
+      for (auto& gpu : prepared.input.gpus) gpu.guard.reset();
+      if (options.strict) return std::unexpected(guard.error());
+      return guard.error().text;
+    }
+    prepared.input.gpus[i].guard.emplace(std::move(*guard));
+  }
+  return "";
+}
+
+Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::string& ring_dir) {
+  auto prepared = std::make_unique<Prepared>();
+  GPOEO_TRY(prepared->policy, policy::make_policy(options.policy));
+  GPOEO_TRY(Backend backend, open_backend(options.backend));
+  // Backend cannot be assigned, since it cleans up behind itself.
+  std::destroy_at(&prepared->backend);
+  std::construct_at(&prepared->backend, std::move(backend));
+  const gpu::Access access = options.dry_run ? gpu::Access::kReadOnly : gpu::Access::kControl;
+  GPOEO_TRY(prepared->gpus, open_gpus(prepared->backend, options.gpus, access));
+
+  auto& input = prepared->input;
+  for (const auto& device : prepared->gpus.devices) {
+    input.gpus.push_back({.device = device.get(), .guard = {}, .trace = {}});
+  }
+  if (!options.trace_file.empty()) {
+    GPOEO_TRY(auto trace, telemetry::TraceWriter::create(options.trace_file));
+    input.gpus.front().trace.emplace(std::move(trace));
+  }
+  GPOEO_TRY(input.measure_only_reason, take_guards(*prepared, options));
+  prepared->progress = std::make_unique<control::RingProgress>(ring_dir);
+  input.clock = prepared->backend.clock;
+  input.progress = prepared->progress.get();
+  input.policy = prepared->policy.get();
+  input.max_slowdown = options.max_slowdown;
+  return prepared;
+}
+
+report::Session control_job(Prepared& prepared, Switches& switches, ProgressDisplay& display) {
+  Clock& clock = *prepared.backend.clock;
+  control::Controller controller(std::move(prepared.input));
+  controller.on_event([&](const std::string& line) { display.event(line); });
+  while (!switches.stop.requested()) {
+    if (const int signal = switches.release_signal.load(); signal != 0) {
+      controller.release(fmt::format("signal {}", ::strsignal(signal)));
+    }
+    const Instant next = controller.step();
+    display.update(controller.live_status());
+    clock.sleep_until(next, switches.stop);
+  }
+  report::Session session = controller.finish();
+  display.clear();
+  return session;
+}
+
+// Waits for the job's end. Signals go on to the job, unless the terminal has sent them to it
+// already.
+control::ExitStatus wait_for_job(control::Child& child, Switches& switches) {
+  for (;;) {
+    const control::Wake wake = child.wait(std::chrono::hours(1));
+    if (wake.kind == control::Wake::Kind::kExited) return wake.exit;
+    if (wake.kind != control::Wake::Kind::kSignal) continue;
+    const bool ends_jobs = wake.signal != SIGUSR1 && wake.signal != SIGUSR2;
+    if (ends_jobs) switches.release_signal.store(wake.signal);
+    if (!wake.from_terminal) child.forward(wake.signal);
+  }
+}
+
+Status publish(const report::Session& session, const RunOptions& options) {
+  if (!options.report_file.empty()) {
+    GPOEO_TRY_STATUS(write_file_durably(options.report_file, report::to_json(session), 0644));
+  }
+  if (options.json) {
+    fmt::print("{}", report::to_json(session));
+    std::fflush(stdout);
+  } else if (!options.quiet) {
+    fmt::print(stderr, "{}", report::to_text(session));
+  }
+  return {};
+}
+
+int exit_code_for_start(const Error& error) {
+  if (error.kind == ErrorKind::kNotFound) return kExitNotFound;
+  if (error.kind == ErrorKind::kNoPermission) return kExitNotExecutable;
+  return kExitOwnFailure;
+}
+
+control::Child::Environment job_environment(const Backend& backend, const std::string& ring_dir) {
+  control::Child::Environment added = {{wire::kRingDirEnv, ring_dir}};
+  if (backend.simulated()) {
+    // The job's own NVML clients (pynvml in a training script) must see the same card as we do.
+    const std::string folder = std::filesystem::path(backend.ref.library).parent_path().string();
+    const char* before = std::getenv("LD_LIBRARY_PATH");
+    added.emplace_back("LD_LIBRARY_PATH", before != nullptr ? folder + ":" + before : folder);
+    added.emplace_back(twin::kSegmentEnvironment, backend.ref.twin);
+  }
+  return added;
+}
+
+Result<std::optional<Guardian>> start_guardian(const Prepared& prepared, const RunOptions& options,
+                                               const std::string& ring_dir) {
+  const bool sets_clocks = prepared.input.measure_only_reason.empty();
+  if (options.no_guardian || (!sets_clocks && !prepared.backend.owns_segment)) {
+    return std::optional<Guardian>{};
+  }
+  GuardianCharge charge{.state_dir = control::default_state_dir().string(),
+                        .uuids = {},
+                        .ring_dir = ring_dir,
+                        .twin_segment = {}};
+  if (sets_clocks) {
+    for (const auto& device : prepared.gpus.devices)
+      charge.uuids.push_back(device->identity().uuid);
+  }
+  if (prepared.backend.owns_segment) charge.twin_segment = prepared.backend.ref.twin;
+  GPOEO_TRY(Guardian guardian, Guardian::start(charge));
+  return std::optional<Guardian>(std::move(guardian));
+}
+
+bool any_restore_failed(const report::Session& session) {
+  return std::ranges::any_of(session.gpus, [](const auto& gpu) { return gpu.restore_failed; });
+}
+
+void announce(const Prepared& prepared, const RunOptions& options) {
+  if (options.quiet) return;
+  const auto& first = prepared.gpus.devices.front()->identity();
+  log::info("{}{} {} ({}), limit {:.3g} % more time (read from '{}'), policy {}",
+            prepared.backend.simulated() ? "[simulated] " : "",
+            prepared.gpus.devices.size() == 1
+                ? "GPU"
+                : fmt::format("{} GPUs, first", prepared.gpus.devices.size()),
+            first.name, prepared.gpus.source, 100 * options.max_slowdown, options.max_slowdown_text,
+            options.policy);
+  if (!prepared.gpus.warning.empty()) log::warning("{}", prepared.gpus.warning);
+  if (!prepared.input.measure_only_reason.empty()) {
+    log::info("measuring only, no clock will be set: {}", prepared.input.measure_only_reason);
+  }
+}
+
+int run(const RunOptions& options) {
+  const auto rings = RingFolder::create();
+  if (!rings) return fail(rings.error(), kExitOwnFailure);
+  auto made = prepare(options, rings->path());
+  if (!made) return fail(made.error(), kExitOwnFailure);
+  Prepared& prepared = **made;
+  announce(prepared, options);
+
+  auto guardian = start_guardian(prepared, options, rings->path());
+  if (!guardian) return fail(guardian.error(), kExitOwnFailure);
+  auto child =
+      control::Child::start(options.command, job_environment(prepared.backend, rings->path()));
+  if (!child) {
+    if (*guardian) (*guardian)->dismiss();
+    return fail(child.error(), exit_code_for_start(child.error()));
+  }
+  if (*guardian) (*guardian)->watch_job(child->pid());
+
+  Switches switches;
+  ProgressDisplay display(options.quiet, prepared.backend.simulated());
+  std::promise<report::Session> promise;
+  auto future = promise.get_future();
+  std::thread control([&] { promise.set_value(control_job(prepared, switches, display)); });
+
+  const control::ExitStatus exit = wait_for_job(*child, switches);
+  switches.stop.request();
+  if (future.wait_for(kRestorePatience) != std::future_status::ready) {
+    log::error(
+        "the driver has not answered for {} s: the clocks may still be set; the guardian goes "
+        "on trying, and 'gpoeo reset' restores them",
+        kRestorePatience.count());
+    std::fflush(stdout);
+    // The control thread hangs inside the driver and cannot be joined: leave without unwinding.
+    ::_exit(options.strict ? kExitOwnFailure : exit.code);
+  }
+  control.join();
+  report::Session session = future.get();
+  session.gpoeo_version = GPOEO_VERSION;
+  session.driver_version = prepared.backend.driver->version();
+  session.command = fmt::format("{}", fmt::join(options.command, " "));
+  session.exit_code = exit.code;
+  if (prepared.backend.simulated()) session.truth = twin_truth(*prepared.backend.segment);
+
+  const bool failed = any_restore_failed(session);
+  if (*guardian && !failed) (*guardian)->dismiss();
+  if (Status shown = publish(session, options); !shown) log::error("{}", shown.error().text);
+  if (failed) {
+    log::error(
+        "clocks were not restored; the guardian goes on trying, and 'gpoeo reset' does it by hand");
+    if (options.strict) return kExitOwnFailure;
+  }
+  return exit.code;
+}
+
+}  // namespace
+
+void add_run(CLI::App& root, Invocation& invocation) {
+  auto* verb = root.add_subcommand("run", "Run a job at the clocks that save most energy");
+  verb->alias("exec");
+  auto options = std::make_shared<RunOptions>();
+  declare_run_options(*verb, *options);
+  verb->callback([&invocation, verb, options] {
+    options->command = given_command(*verb, invocation);
+    invocation.action = [verb, options] {
+      if (Status complete = complete_run_options(*verb, *options); !complete) {
+        return fail(complete.error(), kExitUsage);
+      }
+      return run(*options);
+    };
+  });
+}
+
+}  // namespace gpoeo::app

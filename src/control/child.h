@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The user's command: started as it was given, its streams untouched, waited for without polling.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/result.h"
+
+namespace gpoeo::control {
+
+// How a command ended, as a shell would say it: its exit code, or 128 + the signal that killed it.
+struct ExitStatus {
+  int code = 0;
+  std::optional<int> signal;
+};
+
+// What the waiting loop woke up for.
+struct Wake {
+  enum class Kind { kExited, kSignal, kTimeout } kind = Kind::kTimeout;
+  ExitStatus exit;             // kExited
+  int signal = 0;              // kSignal: INT, TERM, HUP, QUIT, USR1 or USR2, sent to us
+  bool from_terminal = false;  // kSignal: the terminal sent it to the whole foreground group
+};
+
+// Thread rule: the main thread. Create it before any other thread starts: it blocks the signals
+// that it waits for, and other threads inherit that.
+class Child {
+ public:
+  using Environment = std::vector<std::pair<std::string, std::string>>;  // added or replaced
+
+  // kNotFound: no such program (exit 127); kNoPermission: not executable (126); kIo: fork failed.
+  static Result<Child> start(const std::vector<std::string>& command, const Environment& added);
+
+  Child(Child&&) noexcept = default;
+  Child& operator=(Child&&) = delete;
+  // The child is left alone: it may outlive us.
+  ~Child() = default;
+
+  pid_t pid() const { return pid_; }
+  // Waits for the child's end, a signal, or `timeout` of wall time.
+  Wake wait(std::chrono::milliseconds timeout);
+  // Passes a signal on; a child that is gone already is no error.
+  void forward(int signal) const;
+
+ private:
+  Child(pid_t pid, Fd signals) : pid_(pid), signals_(std::move(signals)) {}
+  std::optional<ExitStatus> reap() const;
+
+  pid_t pid_;
+  Fd signals_;
+};
+
+}  // namespace gpoeo::control

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "control/gpu_channel.h"
+
+namespace gpoeo::control {
+namespace {
+
+constexpr Duration kTick = std::chrono::milliseconds(200);
+// Warm-up is over when this many iterations in a row take about as long as as many before them;
+// compilation, autotuning and cache filling come before.
+constexpr std::size_t kWarmupHalf = 4;
+constexpr double kWarmupTolerance = 0.1;
+constexpr Duration kWarmupLongest = std::chrono::seconds(20);
+// No iteration for this long, and for this many usual ones: the job is idle.
+constexpr Duration kIdleAfter = std::chrono::seconds(10);
+constexpr double kIdleIterations = 8;
+// A held clock whose iterations change by more than this has other work in them.
+constexpr double kWorkChange = 0.12;
+constexpr double kWorkChangeSigmas = 8;
+constexpr std::size_t kMostObservations = 400;
+
+double mean_gap_s(std::span<const Instant> ends) {
+  return to_seconds(ends.back() - ends.front()).value() / static_cast<double>(ends.size() - 1);
+}
+
+}  // namespace
+
+std::string_view to_string(State state) {
+  switch (state) {
+    case State::kWarmup:
+      return "warmup";
+    case State::kBaseline:
+      return "baseline";
+    case State::kSearch:
+      return "search";
+    case State::kHold:
+      return "hold";
+    case State::kDefault:
+      return "default";
+    case State::kIdle:
+      return "idle";
+    case State::kStop:
+      return "stop";
+  }
+  return "unknown";
+}
+
+Controller::Controller(ControllerInput input)
+    : clock_(*input.clock),
+      progress_(*input.progress),
+      policy_(*input.policy),
+      measure_only_reason_(std::move(input.measure_only_reason)),
+      started_(input.clock->now()),
+      last_progress_(started_) {
+  GPOEO_CHECK(!input.gpus.empty());
+  for (GpuInput& gpu : input.gpus) {
+    gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
+  }
+  problem_.max_slowdown = input.max_slowdown;
+  problem_.sm_clocks = gpus_.front()->device().capabilities().sm_clocks();
+  for (const auto& gpu : gpus_) {
+    for (const auto& healed : gpu->healed_notes()) ledger_.add_note(healed);
+  }
+}
+
+Controller::~Controller() = default;
+
+Instant Controller::step() {
+  const Instant now = clock_.now();
+  Instant next = now + kTick;
+  for (const auto& gpu : gpus_) {
+    const auto stretch = gpu->poll(now);
+    next = std::min(next, stretch.next_poll);
+    if (stretch.energy)
+      ledger_.add_energy(stretch.from, stretch.to, *stretch.energy, stretch.error);
+  }
+  watch_device_events();
+  take_progress(now);
+  if (settling_) await_settled(now);
+  if (window_) await_window(now);
+  return next;
+}
+
+void Controller::watch_device_events() {
+  for (const auto& gpu : gpus_) {
+    for (std::string& note : gpu->take_notes()) {
+      listener_(note);
+      ledger_.add_note(std::move(note));
+    }
+    if (gpu->lost() && !released_) release("a GPU was lost");
+  }
+}
+
+void Controller::take_progress(Instant now) {
+  progress_.poll(now);
+  for (std::string& note : progress_.take_notes()) ledger_.add_note(std::move(note));
+  if (progress_.generation() != generation_) {
+    generation_ = progress_.generation();
+    restart("iterations are counted anew");
+  }
+  const std::vector<Instant> ends = progress_.take_ends();
+  if (ends.empty()) {
+    const auto rate = ledger_.rate(last_progress_);
+    const Duration usual = rate ? to_duration(Seconds(kIdleIterations / *rate)) : kIdleAfter;
+    if (state_ != State::kIdle && state_ != State::kWarmup && state_ != State::kStop &&
+        now - last_progress_ > std::max(kIdleAfter, usual)) {
+      before_idle_ = state_;
+      window_.reset();
+      settling_ = false;
+      enter(State::kIdle, "no iteration ends");
+    }
+    return;
+  }
+  last_progress_ = now;
+  ledger_.add_iteration_ends(ends);
+  if (state_ == State::kIdle) {
+    enter(before_idle_, "iterations go on");
+    if (decision_) apply(*decision_);
+  }
+  if (state_ == State::kWarmup) {
+    warmup_ends_.insert(warmup_ends_.end(), ends.begin(), ends.end());
+    const std::span<const Instant> all = warmup_ends_;
+    if (all.size() < 2 * kWarmupHalf + 1) return;
+    const double before = mean_gap_s(all.last(2 * kWarmupHalf + 1).first(kWarmupHalf + 1));
+    const double after = mean_gap_s(all.last(kWarmupHalf + 1));
+    const bool steady = std::abs(after / before - 1) <= kWarmupTolerance;
+    if (steady || all.back() - all.front() >= kWarmupLongest) decide();
+    return;
+  }
+  if (window_) window_->add(ends);
+}
+
+// Forgets what was measured: it was other work.
+void Controller::restart(const std::string& why) {
+  ledger_.new_phase();
+  observations_.clear();
+  warmup_ends_.clear();
+  window_.reset();
+  settling_ = false;
+  if (state_ == State::kStop || state_ == State::kWarmup) return;
+  restore_all();
+  enter(State::kWarmup, why);
+}
+
+void Controller::decide() {
+  policy::Decision decision = policy_.decide(problem_, observations_);
+  const bool may_set = !released_ && measure_only_reason_.empty();
+  if (!may_set && !decision.setting.is_default()) {
+    decision.why =
+        fmt::format("would set {} ({})", policy::to_string(decision.setting), decision.why);
+    decision.purpose = policy::Purpose::kBaseline;
+    decision.setting = {};
+  }
+  apply(decision);
+}
+
+void Controller::apply(const policy::Decision& decision) {
+  const bool same = decision_ && decision_->setting == decision.setting &&
+                    decision_->purpose == decision.purpose && state_ != State::kWarmup;
+  const bool clocks_stand = decision_ && decision_->setting == decision.setting;
+  decision_ = decision;
+  if (!same) ledger_.add_decision(decision, elapsed_s(clock_.now()));
+
+  static constexpr State kStates[] = {State::kBaseline, State::kSearch, State::kHold,
+                                      State::kDefault};
+  const State state = kStates[static_cast<int>(decision.purpose)];
+  if (!same) {
+    enter(state, fmt::format("{}: {}", policy::to_string(decision.setting), decision.why));
+  }
+  window_.reset();
+  if (clocks_stand && !observations_.empty()) {
+    window_.emplace(decision.goal, clock_.now());
+    return;
+  }
+  if (Status written = write_clocks(decision.setting); !written) {
+    ledger_.add_note(written.error().text);
+    release("clocks cannot be set: " + written.error().text);
+    return;
+  }
+  settling_ = true;
+}
+
+Status Controller::write_clocks(const policy::ClockSetting& setting) {
+  for (const auto& gpu : gpus_) GPOEO_TRY_STATUS(gpu->set_clocks(setting));
+  return {};
+}
+
+void Controller::restore_all() {
+  for (const auto& gpu : gpus_) gpu->restore();
+  decision_.reset();
+}
+
+void Controller::release(std::string why) {
+  if (released_) return;
+  released_ = true;
+  restore_all();
+  window_.reset();
+  settling_ = false;
+  enter(State::kStop, "default clocks from here on: " + why);
+}
+
+void Controller::await_settled(Instant now) {
+  Instant settled_at{};
+  for (const auto& gpu : gpus_) {
+    const auto at = gpu->settled(now);
+    if (!at) return;
+    settled_at = std::max(settled_at, *at);
+  }
+  settling_ = false;
+  window_.emplace(decision_->goal, settled_at);
+}
+
+void Controller::await_window(Instant now) {
+  if (!window_->ready()) return;
+  auto observation = observe();
+  if (!observation) {
+    // The readings that close the window are on their way; give up on it when they do not come.
+    if (now - window_->ends().back() < std::chrono::seconds(5)) return;
+    ledger_.add_note("a window was dropped because its energy could not be read");
+    window_.emplace(decision_->goal, now);
+    return;
+  }
+  if (work_changed(*observation)) {
+    restart("the work changed");
+    return;
+  }
+  ledger_.add_observation(*observation);
+  observations_.push_back(*observation);
+  if (observations_.size() > kMostObservations) {
+    // The oldest look at the clock held now is the one that will be missed least.
+    const auto oldest = std::ranges::find_if(
+        observations_, [&](const auto& o) { return o.setting == decision_->setting; });
+    observations_.erase(oldest);
+  }
+  decide();
+}
+
+std::optional<policy::Observation> Controller::observe() {
+  policy::Observation o;
+  double energy_variance = 0;
+  for (const auto& gpu : gpus_) {
+    const auto measured = gpu->iteration_energy(window_->ends());
+    if (!measured) return std::nullopt;
+    o.iterations = measured->iterations;
+    o.time = measured->time;
+    o.time_error =
+        measured->time_error.value_or(measured->time * window_->relative_error().value_or(0.05));
+    o.energy += measured->energy;
+    const Joules error = measured->energy_error.value_or(measured->energy * 0.05);
+    energy_variance += error.value() * error.value();
+    o.held = o.held && gpu->held();
+  }
+  o.energy_error = Joules(std::sqrt(energy_variance));
+  o.setting = decision_->setting;
+  const auto ends = window_->ends();
+  o.at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
+  return o;
+}
+
+bool Controller::work_changed(const policy::Observation& now) const {
+  if (decision_->purpose != policy::Purpose::kHold) return false;
+  for (const auto& before : observations_) {
+    if (before.setting != now.setting) continue;
+    const auto differs = [](double a, double b, double error) {
+      return std::abs(a / b - 1) > std::max(kWorkChange, kWorkChangeSigmas * error / b);
+    };
+    const double time_error = std::hypot(now.time_error.value(), before.time_error.value());
+    const double energy_error = std::hypot(now.energy_error.value(), before.energy_error.value());
+    return differs(now.time.value(), before.time.value(), time_error) ||
+           differs(now.energy.value(), before.energy.value(), energy_error);
+  }
+  return false;
+}
+
+void Controller::enter(State state, const std::string& why) {
+  state_ = state;
+  listener_(fmt::format("{}: {}", to_string(state), why));
+}
+
+LiveStatus Controller::live_status() const {
+  const Instant now = clock_.now();
+  LiveStatus s{.state = state_, .elapsed_s = elapsed_s(now), .iterations = ledger_.iterations()};
+  s.iterations_per_s = ledger_.rate(now);
+  for (const auto& gpu : gpus_) {
+    if (const auto power = gpu->newest_power()) s.power_w = s.power_w.value_or(0) + power->value();
+  }
+  if (const auto sm = gpus_.front()->newest_sm_clock()) s.sm_mhz = to_mhz(*sm);
+  s.setting = policy::to_string(decision_ ? decision_->setting : policy::ClockSetting{});
+  return s;
+}
+
+report::Session Controller::finish() {
+  restore_all();
+  const Instant now = clock_.now();
+  report::Session session;
+  session.policy = std::string(policy_.name());
+  session.max_slowdown = problem_.max_slowdown;
+  session.measure_only_reason = measure_only_reason_;
+  session.duration_s = elapsed_s(now);
+  session.progress_source = std::string(to_string(progress_.source()));
+  for (const auto& gpu : gpus_) {
+    const auto stretch = gpu->close(now);
+    if (stretch.energy)
+      ledger_.add_energy(stretch.from, stretch.to, *stretch.energy, stretch.error);
+    session.clock_writes += gpu->clock_writes();
+    session.gpus.push_back(gpu->section());
+    session.simulated = session.simulated || gpu->device().identity().simulated;
+  }
+  take_progress(now);
+  ledger_.close(session);
+  return session;
+}
+
+}  // namespace gpoeo::control

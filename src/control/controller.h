@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop of one job: measure whole iterations at a clock, ask the policy, set the next clock, and
+// keep the books for the report. Stepwise and without a thread: `run` drives it on the wall clock,
+// the tests on virtual time.
+//
+// States: warmup -> baseline -> search -> hold (-> baseline when the work changes), idle while the
+// job launches nothing, stop from anywhere. A failed write, a lost GPU or a release ends at default
+// clocks; measuring goes on.
+//
+// Thread rule: one thread, the one that owns the devices.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "control/gpu_channel.h"
+#include "control/iteration_window.h"
+#include "control/ledger.h"
+#include "control/progress.h"
+#include "policy/policy.h"
+#include "report/session.h"
+
+namespace gpoeo::control {
+
+enum class State { kWarmup, kBaseline, kSearch, kHold, kDefault, kIdle, kStop };
+std::string_view to_string(State state);
+
+struct ControllerInput {
+  Clock* clock = nullptr;
+  std::vector<GpuInput> gpus;  // at least one
+  ProgressReader* progress = nullptr;
+  const policy::Policy* policy = nullptr;
+  double max_slowdown = 0.05;
+  std::string measure_only_reason;  // set when the guards are null
+};
+
+// What a progress display shows.
+struct LiveStatus {
+  State state = State::kWarmup;
+  double elapsed_s = 0;
+  std::uint64_t iterations = 0;
+  std::optional<double> iterations_per_s{};  // over the last ten seconds
+  std::optional<double> power_w{};           // all GPUs, newest samples
+  std::optional<double> sm_mhz{};            // first GPU
+  std::string setting{};                     // what is asked for
+};
+
+class Controller {
+ public:
+  explicit Controller(ControllerInput input);
+  ~Controller();
+
+  // Does what is due and says when to be called again.
+  Instant step();
+  // Clocks back to what was found, at once; no clock is set after it. Measuring goes on.
+  void release(std::string why);
+  // Restores, takes the last readings and closes the books. The outcome of every restore is in the
+  // session. Call once, last.
+  report::Session finish();
+
+  LiveStatus live_status() const;
+  State state() const { return state_; }
+  // Called at each change of state with one line for the log.
+  void on_event(std::function<void(const std::string&)> listener) {
+    listener_ = std::move(listener);
+  }
+
+ private:
+  void watch_device_events();
+  void take_progress(Instant now);
+  void restart(const std::string& why);
+  void decide();
+  void apply(const policy::Decision& decision);
+  Status write_clocks(const policy::ClockSetting& setting);
+  void restore_all();
+  void await_settled(Instant now);
+  void await_window(Instant now);
+  std::optional<policy::Observation> observe();
+  bool work_changed(const policy::Observation& now) const;
+  void enter(State state, const std::string& why);
+  double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
+
+  Clock& clock_;
+  ProgressReader& progress_;
+  const policy::Policy& policy_;
+  policy::Problem problem_;
+  std::string measure_only_reason_;
+  std::vector<std::unique_ptr<GpuChannel>> gpus_;
+  Ledger ledger_;
+  std::function<void(const std::string&)> listener_ = [](const std::string&) {};
+
+  Instant started_;
+  State state_ = State::kWarmup;
+  State before_idle_ = State::kWarmup;
+  bool released_ = false;
+  std::vector<Instant> warmup_ends_;
+  std::vector<policy::Observation> observations_;  // since the work last changed
+  std::optional<policy::Decision> decision_;
+  bool settling_ = false;
+  std::optional<IterationWindow> window_;
+  unsigned generation_ = 0;
+  Instant last_progress_;
+};
+
+}  // namespace gpoeo::control

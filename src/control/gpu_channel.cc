@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/gpu_channel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpoeo::control {
+namespace {
+
+// Energy goes into the books in pieces of about this length: long enough for the meter to be sure,
+// short against the history it works on.
+constexpr Duration kAccountEvery = std::chrono::seconds(5);
+// What cannot be closed within this is given up, so that one hole does not swallow the rest.
+constexpr Duration kAccountLate = std::chrono::seconds(30);
+
+std::string describe(const SavedLock& lock) {
+  if (!lock.known) return "unknown (this driver cannot tell)";
+  if (!lock.range) return "not locked";
+  return fmt::format("locked to {:.0f}..{:.0f} MHz", to_mhz(lock.range->min),
+                     to_mhz(lock.range->max));
+}
+
+}  // namespace
+
+GpuChannel::GpuChannel(GpuInput input, const Clock& clock)
+    : device_(input.device),
+      clock_(clock),
+      guard_(std::move(input.guard)),
+      trace_(std::move(input.trace)),
+      sampler_(std::make_unique<telemetry::Sampler>(*device_, clock)),
+      meter_(std::make_unique<telemetry::EnergyMeter>(sampler_->history())),
+      accounted_to_(clock.now()) {
+  sampler_->request_energy_mark();
+}
+
+GpuChannel::Polled GpuChannel::poll(Instant now) {
+  const Instant next = sampler_->poll(now);
+  if (meter_->update()) {
+    const bool check_only = meter_->choice().source == telemetry::EnergySource::kPowerSamples;
+    sampler_->set_counter_role(check_only ? telemetry::CounterRole::kCheckOnly
+                                          : telemetry::CounterRole::kCarriesFigures);
+  }
+  if (trace_) trace_->append_new(sampler_->history());
+  Polled polled = account(now, kAccountEvery);
+  polled.next_poll = next;
+  return polled;
+}
+
+GpuChannel::Polled GpuChannel::account(Instant now, Duration least) {
+  Polled polled{
+      .next_poll = now, .from = accounted_to_, .to = accounted_to_, .energy = {}, .error = {}};
+  if (!accounting_) {
+    // The books open with the first readings: before them nothing is known.
+    const auto& power = sampler_->history().power;
+    const auto& counter = sampler_->history().energy;
+    if (power.empty() && counter.empty()) return polled;
+    accounted_to_ = power.empty() ? counter.front().time : power.front().time;
+    accounting_ = true;
+    return polled;
+  }
+  if (now - accounted_to_ < least) return polled;
+  // Close at a moment that readings already cover, if they reach that far.
+  const auto& power = sampler_->history().power;
+  const Instant reach = power.empty() ? now : std::min(now, power.back().time);
+  if (reach <= accounted_to_) return polled;
+  const auto window = meter_->energy(accounted_to_, reach);
+  if (!window) {
+    sampler_->request_readings();
+    sampler_->request_energy_mark();
+    if (now - accounted_to_ > kAccountLate) {
+      notes_.push_back(fmt::format("GPU {}: {:.0f} s without an energy reading: {}",
+                                   device_->identity().index,
+                                   to_seconds(now - accounted_to_).value(), window.error().text));
+      accounted_to_ = now;
+    }
+    return polled;
+  }
+  polled.to = reach;
+  polled.energy = window->energy;
+  polled.error = window->uncertainty;
+  energy_j_ += window->energy.value();
+  energy_span_s_ += to_seconds(reach - accounted_to_).value();
+  accounted_to_ = reach;
+  return polled;
+}
+
+GpuChannel::Polled GpuChannel::close(Instant now) {
+  sampler_->request_readings();
+  sampler_->request_energy_mark();
+  sampler_->poll(now);
+  meter_->update();
+  if (trace_) {
+    trace_->append_new(sampler_->history());
+    if (Status written = trace_->flush(); !written) notes_.push_back(written.error().text);
+  }
+  return account(now, Duration::zero());
+}
+
+Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
+  const Instant now = clock_.now();
+  sampler_->request_readings();
+  if (setting.is_default()) {
+    restore();
+    asked_.reset();
+    settle_.emplace(now, std::nullopt);
+    return {};
+  }
+  if (!guard_) return make_error(ErrorKind::kNotSupported, "clocks may not be set in this run");
+  if (setting.sm) {
+    // An upper bound only, so that idle gaps still clock down.
+    asked_ = gpu::ClockRange{device_->capabilities().sm_clocks().front(), *setting.sm};
+    GPOEO_TRY_STATUS(guard_->lock_sm_clocks(*asked_));
+    clocks_found_ = describe(guard_->saved().sm_clocks.value());
+  }
+  settle_.emplace(now, asked_);
+  return {};
+}
+
+void GpuChannel::restore() {
+  if (!guard_ || !guard_->touched()) return;
+  restore_failed_ = false;
+  for (const auto& outcome : guard_->restore()) {
+    if (outcome.status) {
+      if (outcome.control == gpu::Control::kSmClocks) clocks_restored_ = outcome.restored_to;
+      continue;
+    }
+    restore_failed_ = true;
+    notes_.push_back(fmt::format("GPU {}: {} NOT restored: {}", device_->identity().index,
+                                 gpu::to_string(outcome.control), outcome.status.error().text));
+  }
+}
+
+std::optional<Instant> GpuChannel::settled(Instant now) {
+  if (!settle_) return now;
+  const auto& report = settle_->update(sampler_->history(), now);
+  sampler_->request_readings();
+  if (report.state == telemetry::SettleState::kWaiting) return std::nullopt;
+  return report.settled_at;
+}
+
+bool GpuChannel::held() const {
+  return !settle_ || settle_->report().state != telemetry::SettleState::kCouldNotHold;
+}
+
+Result<telemetry::IterationEnergy> GpuChannel::iteration_energy(std::span<const Instant> ends) {
+  auto measured = telemetry::iteration_energy(*meter_, ends);
+  if (!measured) {
+    sampler_->request_readings();
+    sampler_->request_energy_mark();
+  }
+  return measured;
+}
+
+std::vector<std::string> GpuChannel::take_notes() {
+  for (const auto& event : sampler_->take_events()) {
+    if (event.kind == telemetry::SamplerEventKind::kPowerGap) continue;  // summed up in section()
+    if (event.kind == telemetry::SamplerEventKind::kReadingDropped) continue;  // "not available"
+    notes_.push_back(event.text);
+  }
+  return std::exchange(notes_, {});
+}
+
+std::vector<std::string> GpuChannel::healed_notes() const {
+  std::vector<std::string> notes;
+  if (!guard_) return notes;
+  for (const auto& outcome : guard_->healed()) {
+    notes.push_back(fmt::format("GPU {}: {} left by an earlier gpoeo were restored to {}",
+                                device_->identity().index, gpu::to_string(outcome.control),
+                                outcome.restored_to));
+  }
+  return notes;
+}
+
+std::optional<Watts> GpuChannel::newest_power() const {
+  const auto& power = sampler_->history().power;
+  if (power.empty()) return std::nullopt;
+  return power.back().power;
+}
+
+std::optional<Hertz> GpuChannel::newest_sm_clock() const {
+  const auto& status = sampler_->history().status;
+  for (std::size_t i = status.size(); i-- > 0;) {
+    if (status[i].sm_clock) return status[i].sm_clock;
+  }
+  return std::nullopt;
+}
+
+report::GpuSection GpuChannel::section() const {
+  const auto& identity = device_->identity();
+  report::GpuSection section{.index = identity.index, .uuid = identity.uuid, .name = identity.name};
+  if (energy_span_s_ > 0) {
+    section.energy_j = energy_j_;
+    section.mean_power_w = energy_j_ / energy_span_s_;
+  }
+  section.energy_source = std::string(telemetry::to_string(meter_->choice().source));
+  section.energy_source_reason = meter_->choice().reason;
+  for (const gpu::Reading reading : sampler_->unavailable()) {
+    section.unavailable.emplace_back(gpu::to_string(reading));
+  }
+  section.clocks_found = clocks_found_;
+  section.clocks_restored = clocks_restored_;
+  section.restore_failed = restore_failed_;
+  section.power_gaps = sampler_->gaps();
+  section.power_gap_s = to_seconds(sampler_->gap_time()).value();
+  return section;
+}
+
+}  // namespace gpoeo::control

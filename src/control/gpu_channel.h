@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that the control loop has of one GPU: its readings, its energy, its clocks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/guard.h"
+#include "policy/policy.h"
+#include "report/session.h"
+#include "telemetry/energy_meter.h"
+#include "telemetry/iteration_energy.h"
+#include "telemetry/sampler.h"
+#include "telemetry/settle.h"
+#include "telemetry/trace_file.h"
+
+namespace gpoeo::control {
+
+// One GPU of the job. `guard` is absent when clocks may not be set.
+struct GpuInput {
+  gpu::Device* device = nullptr;
+  std::optional<Guard> guard;
+  std::optional<telemetry::TraceWriter> trace;
+};
+
+// Thread rule: the thread that owns the device.
+class GpuChannel {
+ public:
+  GpuChannel(GpuInput input, const Clock& clock);
+
+  // What one poll brought: when to poll next and, now and then, the energy of a stretch of time.
+  struct Polled {
+    Instant next_poll;
+    Instant from, to;
+    std::optional<Joules> energy;
+    Joules error;
+  };
+  Polled poll(Instant now);
+  // The last stretch, to `now` or as far as readings go.
+  Polled close(Instant now);
+
+  // Default settings give back what was found. kNotSupported without a guard.
+  Status set_clocks(const policy::ClockSetting& setting);
+  void restore();
+  // When the card had settled after the last set_clocks(); nullopt: not yet.
+  std::optional<Instant> settled(Instant now);
+  // Whether it runs at what was asked.
+  bool held() const;
+
+  Result<telemetry::IterationEnergy> iteration_energy(std::span<const Instant> ends);
+
+  gpu::Device& device() const { return *device_; }
+  bool lost() const { return sampler_->device_lost(); }
+  std::vector<std::string> take_notes();
+  std::vector<std::string> healed_notes() const;
+  unsigned clock_writes() const { return guard_ ? guard_->writes() : 0; }
+  std::optional<Watts> newest_power() const;
+  std::optional<Hertz> newest_sm_clock() const;
+  report::GpuSection section() const;
+
+ private:
+  Polled account(Instant now, Duration least);
+
+  gpu::Device* device_;
+  const Clock& clock_;
+  std::optional<Guard> guard_;
+  std::optional<telemetry::TraceWriter> trace_;
+  // On the heap: the meter and the sampler hold references to one another's data.
+  std::unique_ptr<telemetry::Sampler> sampler_;
+  std::unique_ptr<telemetry::EnergyMeter> meter_;
+  std::optional<telemetry::Settle> settle_;
+  std::optional<gpu::ClockRange> asked_;
+
+  Instant accounted_to_;
+  bool accounting_ = false;
+  double energy_j_ = 0;
+  double energy_span_s_ = 0;
+
+  std::string clocks_found_ = "not asked";
+  std::string clocks_restored_;
+  bool restore_failed_ = false;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace gpoeo::control

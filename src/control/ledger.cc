@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policy/estimates.h"
+
+namespace gpoeo::control {
+namespace {
+
+constexpr Duration kRateSpan = std::chrono::seconds(10);
+// A job's own wandering between two looks at the same clock (DESIGN section 11): a baseline from
+// one window is no surer than this, however long it was.
+constexpr double kDriftSigma = 0.003;
+constexpr std::size_t kMostNotes = 50;
+
+double square(double x) { return x * x; }
+
+// Inverse-variance mean.
+struct WeightedMean {
+  double weights = 0, sum = 0;
+  void add(double value, double error) {
+    const double w = 1 / (square(error) + 1e-6 * square(value));
+    weights += w;
+    sum += w * value;
+  }
+  double mean() const { return sum / weights; }
+  double variance() const { return 1 / weights; }
+};
+
+}  // namespace
+
+void Ledger::add_energy(Instant from, Instant to, Joules energy, Joules error) {
+  stretches_.push_back({from, to, energy.value(), error.value()});
+}
+
+void Ledger::add_iteration_ends(std::span<const Instant> ends) {
+  Phase& phase = phases_.back();
+  for (const Instant end : ends) {
+    if (phase.first_end) {
+      ++phase.iterations;
+    } else {
+      phase.first_end = end;
+    }
+    phase.last_end = end;
+    ++iterations_;
+    recent_ends_.push_back(end);
+  }
+  while (!recent_ends_.empty() && recent_ends_.back() - recent_ends_.front() > kRateSpan) {
+    recent_ends_.pop_front();
+  }
+}
+
+void Ledger::new_phase() {
+  if (!phases_.back().first_end && phases_.back().windows.empty()) return;
+  phases_.emplace_back();
+}
+
+void Ledger::add_observation(const policy::Observation& observation) {
+  phases_.back().windows.push_back(observation);
+}
+
+void Ledger::add_decision(const policy::Decision& decision, double at_s) {
+  decisions_.push_back({.at_s = at_s,
+                        .purpose = std::string(policy::to_string(decision.purpose)),
+                        .setting = policy::to_string(decision.setting),
+                        .why = decision.why});
+  taken_.push_back(decision);
+}
+
+void Ledger::add_note(std::string note) {
+  if (notes_.size() < kMostNotes && std::ranges::find(notes_, note) == notes_.end()) {
+    notes_.push_back(std::move(note));
+  }
+}
+
+std::optional<double> Ledger::rate(Instant now) const {
+  const auto first =
+      std::ranges::find_if(recent_ends_, [&](Instant end) { return now - end <= kRateSpan; });
+  const auto count = std::distance(first, recent_ends_.end());
+  if (count < 2) return std::nullopt;
+  return static_cast<double>(count - 1) / to_seconds(recent_ends_.back() - *first).value();
+}
+
+report::Figure Ledger::energy_between(Instant from, Instant to) const {
+  double energy = 0, variance = 0;
+  for (const Stretch& s : stretches_) {
+    const Instant a = std::max(s.from, from), b = std::min(s.to, to);
+    if (b <= a) continue;
+    const double share = to_seconds(b - a) / to_seconds(s.to - s.from);
+    energy += share * s.energy_j;
+    variance += square(share * s.error_j);
+  }
+  return {energy, std::sqrt(variance)};
+}
+
+std::optional<Ledger::Baseline> Ledger::baseline_of(const Phase& phase) {
+  Baseline baseline;
+  WeightedMean time, energy;
+  for (const auto& w : phase.windows) {
+    if (!w.setting.is_default()) continue;
+    ++baseline.windows;
+    baseline.seconds += w.time.value() * static_cast<double>(w.iterations);
+    time.add(w.time.value(), w.time_error.value());
+    energy.add(w.energy.value(), w.energy_error.value());
+  }
+  if (baseline.windows == 0) return std::nullopt;
+  const auto with_drift = [&](const WeightedMean& m) {
+    const double drift = square(kDriftSigma * m.mean()) / baseline.windows;
+    return report::Figure{m.mean(), std::sqrt(m.variance() + drift)};
+  };
+  baseline.time_s = with_drift(time);
+  baseline.energy_j = with_drift(energy);
+  return baseline;
+}
+
+void Ledger::close(report::Session& session) const {
+  session.iterations = iterations_;
+  session.decisions = decisions_;
+  session.notes.insert(session.notes.end(), notes_.begin(), notes_.end());
+  close_net(session);
+  close_held(session);
+  close_search(session);
+}
+
+// Net: what the counted iterations used against what as many would have used at default clocks.
+void Ledger::close_net(report::Session& session) const {
+  double energy = 0, energy_variance = 0, time = 0;
+  double default_energy = 0, default_energy_error = 0, default_time = 0, default_time_error = 0;
+  for (const Phase& phase : phases_) {
+    const auto baseline = baseline_of(phase);
+    if (!baseline || phase.iterations == 0) continue;
+    const auto n = static_cast<double>(phase.iterations);
+    const auto used = energy_between(*phase.first_end, *phase.last_end);
+    energy += used.value;
+    energy_variance += square(used.error);
+    time += to_seconds(*phase.last_end - *phase.first_end).value();
+    default_energy += n * baseline->energy_j.value;
+    default_energy_error += n * baseline->energy_j.error;
+    default_time += n * baseline->time_s.value;
+    default_time_error += n * baseline->time_s.error;
+    session.baseline = report::BaselineSection{.time_s = baseline->time_s,
+                                               .energy_j = baseline->energy_j,
+                                               .windows = baseline->windows,
+                                               .seconds = baseline->seconds};
+  }
+  if (!session.baseline) {
+    session.no_saving_reason =
+        iterations_ < 2 ? "no iterations were seen, so there is nothing to compare"
+                        : "the job ended before a baseline at default clocks was measured";
+    return;
+  }
+  const double ratio = energy / default_energy, slowdown = time / default_time;
+  const double energy_error = ratio * std::hypot(std::sqrt(energy_variance) / energy,
+                                                 default_energy_error / default_energy);
+  session.saving = report::SavingSection{
+      .net_saving = {1 - ratio, energy_error},
+      .net_slowdown = {slowdown - 1, slowdown * default_time_error / default_time},
+      .held_saving = {},
+      .held_slowdown = {}};
+}
+
+void Ledger::close_held(report::Session& session) const {
+  const auto last_hold = std::ranges::find_if(taken_.rbegin(), taken_.rend(), [](const auto& d) {
+    return d.purpose == policy::Purpose::kHold;
+  });
+  if (last_hold == taken_.rend() || !last_hold->setting.sm) return;
+  session.held_sm_mhz = to_mhz(*last_hold->setting.sm);
+  const auto estimates = policy::estimate(phases_.back().windows);
+  if (!estimates || !session.saving) return;
+  for (const auto& e : estimates->clocks) {
+    if (e.sm != *last_hold->setting.sm) continue;
+    session.saving->held_saving = report::Figure{1 - e.energy_ratio, e.energy_error};
+    session.saving->held_slowdown = report::Figure{e.time_ratio - 1, e.time_error};
+  }
+}
+
+void Ledger::close_search(report::Session& session) const {
+  for (std::size_t i = 0; i < taken_.size(); ++i) {
+    const double until = i + 1 < taken_.size() ? decisions_[i + 1].at_s : session.duration_s;
+    if (taken_[i].purpose == policy::Purpose::kHold) {
+      if (!session.time_to_hold_s) session.time_to_hold_s = decisions_[i].at_s;
+    } else if (taken_[i].purpose != policy::Purpose::kLeave) {
+      session.exploring_s += until - decisions_[i].at_s;
+    }
+  }
+}
+
+}  // namespace gpoeo::control

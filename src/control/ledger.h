@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The books of one job: what it used, what it did, what it would have used at default clocks, and
+// how sure that is.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "policy/policy.h"
+#include "report/session.h"
+
+namespace gpoeo::control {
+
+class Ledger {
+ public:
+  // A stretch of time with the energy of all GPUs in it; stretches come in order of time.
+  void add_energy(Instant from, Instant to, Joules energy, Joules error);
+  // Ends of completed iterations; the first of a phase only opens its count.
+  void add_iteration_ends(std::span<const Instant> ends);
+  // The work became another (or what is counted did): a new phase with a baseline of its own.
+  void new_phase();
+
+  void add_observation(const policy::Observation& observation);
+  void add_decision(const policy::Decision& decision, double at_s);
+  void add_note(std::string note);
+
+  std::uint64_t iterations() const { return iterations_; }
+  // Iterations a second over the last ten seconds before `now`.
+  std::optional<double> rate(Instant now) const;
+
+  // Fills the job-wide sections of the report.
+  void close(report::Session& session) const;
+
+ private:
+  struct Stretch {
+    Instant from, to;
+    double energy_j, error_j;
+  };
+  // Iterations that compare with one another.
+  struct Phase {
+    std::optional<Instant> first_end, last_end;
+    std::uint64_t iterations = 0;
+    std::vector<policy::Observation> windows;
+  };
+  struct Baseline {
+    report::Figure time_s, energy_j;
+    unsigned windows = 0;
+    double seconds = 0;
+  };
+  static std::optional<Baseline> baseline_of(const Phase& phase);
+  // Energy between two instants, pro rata at the edges of stretches.
+  report::Figure energy_between(Instant from, Instant to) const;
+  void close_net(report::Session& session) const;
+  void close_held(report::Session& session) const;
+  void close_search(report::Session& session) const;
+
+  std::vector<Stretch> stretches_;
+  std::vector<Phase> phases_ = std::vector<Phase>(1);
+  std::uint64_t iterations_ = 0;
+  std::deque<Instant> recent_ends_;
+  std::vector<report::DecisionLine> decisions_;
+  std::vector<policy::Decision> taken_;  // beside decisions_
+  std::vector<std::string> notes_;
+};
+
+}  // namespace gpoeo::control

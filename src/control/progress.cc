@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace gpoeo::control {
+namespace {
+
+constexpr Duration kLookForRings = std::chrono::milliseconds(500);
+// A process takes over only when it has launched clearly more than the one followed now.
+constexpr double kTakeOver = 1.5;
+// A job that makes more processes than this is followed through the first ones.
+constexpr std::size_t kMostProcesses = 64;
+constexpr std::size_t kMostPendingEnds = 1U << 16;
+
+}  // namespace
+
+std::string_view to_string(ProgressSource source) {
+  switch (source) {
+    case ProgressSource::kNone:
+      return "none";
+    case ProgressSource::kLaunchLog:
+      return "launch log";
+    case ProgressSource::kStepMarks:
+      return "step marks";
+  }
+  return "unknown";
+}
+
+void RingProgress::poll(Instant now) {
+  look_for_rings(now);
+  for (auto& [name, process] : processes_) {
+    if (!process.broken) drain(name, process);
+  }
+  follow_the_busiest();
+  if (followed_ != nullptr) collect_ends(*followed_);
+}
+
+void RingProgress::look_for_rings(Instant now) {
+  if (now < next_look_) return;
+  next_look_ = now + kLookForRings;
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
+    if (file.path().extension() != wire::kRingSuffix) continue;
+    const std::string name = file.path().filename().string();
+    if (processes_.contains(name) || processes_.size() >= kMostProcesses) continue;
+    if (std::ranges::find(refused_, name) != refused_.end()) continue;
+    auto reader = wire::RingReader::open(file.path());
+    if (!reader) {
+      refused_.push_back(name);
+      notes_.push_back(reader.error().text);
+      continue;
+    }
+    processes_.try_emplace(name, std::move(*reader));
+  }
+}
+
+void RingProgress::drain(const std::string& name, Process& process) {
+  records_.clear();
+  const Status status = process.reader.drain(records_);
+  if (!status) {
+    process.broken = true;
+    notes_.push_back(status.error().text + "; its launches are no longer followed");
+  }
+  process.records += records_.size();
+  for (const auto& record : records_) {
+    switch (record.kind) {
+      case wire::RecordKind::kKernelLaunch:
+      case wire::RecordKind::kGraphLaunch:
+        process.repeats.push(record.t_ns, record.function_id, record.stream);
+        break;
+      case wire::RecordKind::kStep:
+      case wire::RecordKind::kBeginSteps:
+        process.has_steps = true;
+        if (process.step_ends.size() < kMostPendingEnds) {
+          process.step_ends.push_back(instant_from_ns(record.t_ns));
+        }
+        break;
+      case wire::RecordKind::kEndSteps:
+        break;
+    }
+  }
+  if (process.reader.dropped() > 0 && !std::exchange(process.told_dropped, true)) {
+    notes_.push_back(fmt::format("{}: launches were dropped because the ring was full", name));
+  }
+  if (process.reader.state() == wire::RingState::kQuiet &&
+      !std::exchange(process.told_quiet, true)) {
+    notes_.push_back(fmt::format(
+        "{}: another CUPTI user came, the launch log stopped; iterations are no longer counted",
+        name));
+  }
+}
+
+void RingProgress::follow_the_busiest() {
+  Process* busiest = followed_;
+  for (auto& [name, process] : processes_) {
+    if (process.records == 0) continue;
+    const bool followed_is_over = followed_ != nullptr &&
+                                  followed_->reader.state() == wire::RingState::kEnded &&
+                                  process.reader.state() == wire::RingState::kRunning;
+    if (busiest == nullptr || followed_is_over ||
+        static_cast<double>(process.records) > kTakeOver * static_cast<double>(busiest->records)) {
+      busiest = &process;
+    }
+  }
+  if (busiest == followed_) return;
+  followed_ = busiest;
+  ++generation_;
+  ends_.clear();
+  followed_->step_ends.clear();
+  followed_->repeats_taken = followed_->repeats.iterations();
+  followed_->repeats_generation = followed_->repeats.generation();
+}
+
+void RingProgress::collect_ends(Process& process) {
+  if (process.has_steps) {
+    ends_.insert(ends_.end(), process.step_ends.begin(), process.step_ends.end());
+    process.step_ends.clear();
+    return;
+  }
+  if (process.repeats.generation() != process.repeats_generation) {
+    process.repeats_generation = process.repeats.generation();
+    process.repeats_taken = process.repeats.iterations();
+    ++generation_;
+    ends_.clear();
+    return;
+  }
+  const std::uint64_t now = process.repeats.iterations();
+  if (now <= process.repeats_taken) return;
+  const auto recent = process.repeats.recent_end_ns();
+  const std::size_t fresh = now - process.repeats_taken;
+  if (fresh > recent.size()) {
+    // More iterations ended than are remembered: a hole in the end times, so a new start.
+    ++generation_;
+    ends_.clear();
+  }
+  for (std::size_t i = recent.size() - std::min(fresh, recent.size()); i < recent.size(); ++i) {
+    ends_.push_back(instant_from_ns(recent[i]));
+  }
+  process.repeats_taken = now;
+}
+
+ProgressSource RingProgress::source() const {
+  if (followed_ == nullptr) return ProgressSource::kNone;
+  if (followed_->has_steps) return ProgressSource::kStepMarks;
+  return followed_->repeats.locked() ? ProgressSource::kLaunchLog : ProgressSource::kNone;
+}
+
+std::vector<Instant> RingProgress::take_ends() { return std::exchange(ends_, {}); }
+
+}  // namespace gpoeo::control

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far the job has come: iterations and when each ended, from the progress rings that the job's
+// processes write (wire/progress_ring.h).
+//
+// Step marks count as they are. Without marks, the launches go through iteration::LaunchRepeats,
+// which finds what repeats. A job of several processes (one per GPU) is followed through the
+// process that has launched most: in a synchronised job all step together.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "iteration/launch_repeats.h"
+#include "wire/ring_reader.h"
+
+namespace gpoeo::control {
+
+enum class ProgressSource { kNone, kLaunchLog, kStepMarks };
+std::string_view to_string(ProgressSource source);
+
+class ProgressReader {
+ public:
+  virtual ~ProgressReader() = default;
+
+  // Takes in what is new; cheap when nothing is.
+  virtual void poll(Instant now) = 0;
+
+  virtual ProgressSource source() const = 0;
+  // End times of completed iterations that were not taken yet, oldest first. The first one of a
+  // generation only opens the count.
+  virtual std::vector<Instant> take_ends() = 0;
+  // Grows when what is counted becomes another thing (a longer repeat was found, another process is
+  // followed): iterations before and after do not compare.
+  virtual unsigned generation() const = 0;
+  // What went wrong or was lost, one line each, each told once.
+  virtual std::vector<std::string> take_notes() = 0;
+};
+
+// Thread rule: the control thread.
+class RingProgress final : public ProgressReader {
+ public:
+  // `folder` is watched for rings; it need not exist yet.
+  explicit RingProgress(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void poll(Instant now) override;
+  ProgressSource source() const override;
+  std::vector<Instant> take_ends() override;
+  unsigned generation() const override { return generation_; }
+  std::vector<std::string> take_notes() override { return std::exchange(notes_, {}); }
+
+ private:
+  // What one process has told.
+  struct Process {
+    explicit Process(wire::RingReader ring) : reader(std::move(ring)) {}
+    wire::RingReader reader;
+    iteration::LaunchRepeats repeats;
+    std::vector<Instant> step_ends;  // not taken yet
+    std::uint64_t records = 0;
+    std::uint64_t repeats_taken = 0;  // iterations of `repeats` already handed out
+    std::uint64_t repeats_generation = 0;
+    bool has_steps = false;
+    bool broken = false;
+    bool told_dropped = false;
+    bool told_quiet = false;
+  };
+
+  void look_for_rings(Instant now);
+  void drain(const std::string& name, Process& process);
+  void follow_the_busiest();
+  void collect_ends(Process& process);
+
+  std::filesystem::path folder_;
+  Instant next_look_{};
+  std::map<std::string, Process> processes_;
+  std::vector<std::string> refused_;  // files that are no rings
+  Process* followed_ = nullptr;
+  unsigned generation_ = 0;
+  std::vector<Instant> ends_;
+  std::vector<std::string> notes_;
+  std::vector<wire::RingRecord> records_;  // reused between drains
+};
+
+}  // namespace gpoeo::control

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first default policy: measures its way to the SM clock that uses the least energy within the
+// slow-down limit, needs no model and no counters, and goes on measuring while it holds.
+//
+// Baseline, then a first probe at about 3/4 of the highest clock; each probe bends a response fit
+// (response_fit.h), whose best clock under the limit is the next probe, until that is one already
+// measured. Then hold: every window at the held clock sharpens its estimate, a fresh baseline comes
+// in now and then so that drift does not pass for slow-down, and the clock moves when the pooled
+// evidence says so.
+#pragma once
+
+#include "policy/policy.h"
+
+namespace gpoeo::policy {
+
+struct MeasuredSearchOptions {
+  double first_probe = 0.76;    // of the highest clock
+  double aim = 0.94;            // share of the limit that is aimed at; the rest is for noise
+  double least_saving = 0.01;   // below this there is nothing to gain: default clocks
+  double lowest = 0.3;          // of the highest clock; below, cards behave in ways of their own
+  double step_down = 0.78;      // a probe goes at most this far below the lowest measured clock
+  double near = 0.018;          // clocks closer than this share of the highest are one clock
+  std::size_t most_probes = 7;  // then hold the best measured
+  double hysteresis = 0.005;    // energy gain for which a held clock is left
+};
+
+class MeasuredSearch final : public Policy {
+ public:
+  explicit MeasuredSearch(MeasuredSearchOptions options = {}) : options_(options) {}
+  std::string_view name() const override { return "search"; }
+  Decision decide(const Problem& problem, std::span<const Observation> observations) const override;
+
+ private:
+  MeasuredSearchOptions options_;
+};
+
+}  // namespace gpoeo::policy

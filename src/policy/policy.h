@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy is: from everything measured so far, what to do next. Pure: no clock, no I/O, no
+// thread, no device, so that `run`, `bench` and the tests drive the same object.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace gpoeo::policy {
+
+// Upper bounds for the clocks; nullopt = as the driver runs them by default.
+struct ClockSetting {
+  std::optional<Hertz> sm;
+  std::optional<Hertz> memory;
+  bool is_default() const { return !sm && !memory; }
+  bool operator==(const ClockSetting&) const = default;
+};
+std::string to_string(const ClockSetting& setting);
+
+// What the user wants and the card can.
+struct Problem {
+  std::vector<Hertz> sm_clocks;  // ascending, at the default memory clock
+  double max_slowdown = 0.05;    // time per iteration over the default's, minus 1
+};
+
+// One window of whole iterations at one setting.
+struct Observation {
+  ClockSetting setting{};
+  Seconds at;  // middle of the window, since the session's start
+  std::size_t iterations = 0;
+  Seconds time;        // per iteration
+  Seconds time_error;  // its standard error
+  Joules energy;       // per iteration
+  Joules energy_error;
+  bool held = true;  // false: the card could not run at what was asked (power or thermal cap)
+};
+
+// How long to measure: until the standard error of the iteration time is at most `precision` of
+// it (0: whatever it is) and the two minima are met, or `longest` has passed.
+struct MeasureGoal {
+  std::size_t least_iterations = 8;
+  Seconds least{3.0};
+  Seconds longest{20.0};
+  double precision = 0.003;
+};
+
+enum class Purpose {
+  kBaseline,  // default clocks, to compare with
+  kProbe,     // a clock to learn from
+  kHold,      // the clock chosen; measured all the same, so that it can be left
+  kLeave,     // default clocks, nothing to gain or to trust
+};
+std::string_view to_string(Purpose purpose);
+
+struct Decision {
+  Purpose purpose = Purpose::kLeave;
+  ClockSetting setting{};
+  MeasureGoal goal{};
+  std::string why;  // one line for the log and the report
+};
+
+// Thread rule: const, any thread. The same observations give the same decision.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  virtual std::string_view name() const = 0;
+  // `observations` since the job began or last shifted, oldest first.
+  virtual Decision decide(const Problem& problem,
+                          std::span<const Observation> observations) const = 0;
+};
+
+// "search" (measured search on the SM clock), "default", "static:MHz". kInvalid with the list of
+// names for anything else.
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name);
+
+}  // namespace gpoeo::policy

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one `gpoeo run` has to say at its end: plain numbers and strings. The control loop fills it,
+// render.h shows it. Absent = not measured; nothing here is ever guessed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpoeo::report {
+
+// A measured number and its standard error.
+struct Figure {
+  double value = 0;
+  double error = 0;
+};
+
+struct GpuSection {
+  unsigned index = 0;
+  std::string uuid, name;
+  std::optional<double> energy_j{};  // from the job's first reading to its last
+  std::optional<double> mean_power_w{};
+  std::string energy_source{};  // "power samples", "energy counter", ...
+  std::string energy_source_reason{};
+  std::vector<std::string> unavailable{};  // readings this card or driver does not have
+  std::string clocks_found{};     // "not locked", "210..1200 MHz", "unknown (driver cannot tell)"
+  std::string clocks_restored{};  // empty: never touched
+  bool restore_failed = false;
+  std::uint64_t power_gaps = 0;
+  double power_gap_s = 0;
+};
+
+// Per iteration at default clocks.
+struct BaselineSection {
+  Figure time_s;
+  Figure energy_j;
+  unsigned windows = 0;
+  double seconds = 0;  // measured in all
+};
+
+// Fractions: 0.2 = 20 %. Net counts everything from the first counted iteration to the last,
+// searching included; held counts the windows at the clock that was held last.
+struct SavingSection {
+  Figure net_saving, net_slowdown;
+  std::optional<Figure> held_saving, held_slowdown;
+};
+
+// What the simulator itself knows; never seen by the control loop.
+struct TruthSection {
+  double net_saving = 0, net_slowdown = 0;
+  std::optional<double> held_saving, held_slowdown;
+  double energy_j = 0;
+  std::uint64_t iterations = 0;
+};
+
+// One decision of the policy, with the time it was taken.
+struct DecisionLine {
+  double at_s = 0;
+  std::string purpose, setting, why;
+};
+
+struct Session {
+  std::string gpoeo_version, driver_version;
+  std::string command;
+  bool simulated = false;
+  std::string policy;
+  double max_slowdown = 0;
+  std::string measure_only_reason;  // empty: clocks could be set
+  int exit_code = 0;
+
+  double duration_s = 0;  // of the job, on the session's clock
+  std::vector<GpuSection> gpus;
+  std::string progress_source;
+  std::uint64_t iterations = 0;
+  std::optional<BaselineSection> baseline;
+  std::optional<SavingSection> saving;
+  std::string no_saving_reason;  // why `saving` is absent
+
+  std::optional<double> held_sm_mhz;
+  std::optional<double> time_to_hold_s;
+  double exploring_s = 0;
+  unsigned clock_writes = 0;
+  std::vector<DecisionLine> decisions;
+  std::vector<std::string> notes;
+  std::optional<TruthSection> truth;
+};
+
+}  // namespace gpoeo::report

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/ring_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+namespace gpoeo::wire {
+namespace {
+
+Status read_exactly(int fd, void* to, std::size_t bytes, std::size_t offset,
+                    const std::filesystem::path& path) {
+  auto* out = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = ::pread(fd, out, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno_error(path.string(), errno);
+    if (n == 0) {
+      return make_error(ErrorKind::kInvalid,
+                        fmt::format("{}: progress ring is cut short", path.string()));
+    }
+    out += n;
+    offset += static_cast<std::size_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RingReader> RingReader::open(const std::filesystem::path& path) {
+  Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file) return errno_error(path.string(), errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return errno_error(path.string(), errno);
+  const auto refuse = [&](const std::string& why) {
+    return make_error(ErrorKind::kInvalid,
+                      fmt::format("{}: not a progress ring: {}", path.string(), why));
+  };
+  if (!S_ISREG(info.st_mode)) return refuse("not a regular file");
+
+  RingHeader header;
+  GPOEO_TRY_STATUS(read_exactly(file.get(), &header, sizeof header, 0, path));
+  if (header.magic != kRingMagic) return refuse("wrong magic number");
+  if (header.version != kRingVersion) {
+    return refuse(
+        fmt::format("version {}, this gpoeo reads version {}; update the older of the two",
+                    header.version, kRingVersion));
+  }
+  if (header.record_bytes != sizeof(RingRecord)) return refuse("wrong record size");
+  if (!std::has_single_bit(header.capacity) || header.capacity > kMaxRingCapacity) {
+    return refuse(fmt::format("impossible capacity {}", header.capacity));
+  }
+  if (static_cast<std::size_t>(info.st_size) < ring_file_bytes(header.capacity)) {
+    return refuse("file shorter than its capacity says");
+  }
+  return RingReader(std::move(file), header, path);
+}
+
+std::unexpected<Error> RingReader::corrupt(const std::string& why) const {
+  return make_error(ErrorKind::kInvalid,
+                    fmt::format("{}: corrupt progress ring: {}", path_.string(), why));
+}
+
+Result<std::uint64_t> RingReader::read_word(std::size_t offset) const {
+  std::uint64_t word = 0;
+  GPOEO_TRY_STATUS(read_exactly(file_.get(), &word, sizeof word, offset, path_));
+  return word;
+}
+
+Status RingReader::read_records(std::uint64_t first, std::uint64_t count) {
+  window_.resize(count);
+  window_first_ = first;
+  const std::uint64_t slot = first & (header_.capacity - 1);
+  const std::uint64_t before_wrap = std::min<std::uint64_t>(count, header_.capacity - slot);
+  GPOEO_TRY_STATUS(read_exactly(file_.get(), window_.data(), before_wrap * sizeof(RingRecord),
+                                kRecordsOffset + slot * sizeof(RingRecord), path_));
+  return read_exactly(file_.get(), window_.data() + before_wrap,
+                      (count - before_wrap) * sizeof(RingRecord), kRecordsOffset, path_);
+}
+
+bool RingReader::published(std::uint64_t number) const {
+  return window_[number - window_first_].sequence == number + 1;
+}
+
+Status RingReader::drain(std::vector<RingRecord>& out) {
+  GPOEO_TRY(const std::uint64_t head, read_word(kHeadOffset));
+  GPOEO_TRY(dropped_, read_word(kDroppedOffset));
+  std::uint32_t state = 0;
+  GPOEO_TRY_STATUS(read_exactly(file_.get(), &state, sizeof state, kStateOffset, path_));
+  if (state >= static_cast<std::uint32_t>(RingState::kRunning) &&
+      state <= static_cast<std::uint32_t>(RingState::kQuiet)) {
+    state_ = static_cast<RingState>(state);
+  }
+  if (head < tail_ || head - tail_ > header_.capacity) {
+    return corrupt(fmt::format("head {} with tail {}", head, tail_));
+  }
+  if (head == tail_) return {};
+
+  // First look how far records are published, then read them again: on a weakly ordered machine a
+  // record's fields may only be trusted when they were read after its sequence.
+  GPOEO_TRY_STATUS(read_records(tail_, head - tail_));
+  std::uint64_t end = tail_;
+  while (end < head && published(end)) ++end;
+  if (end == tail_) {
+    // The oldest record is reserved but not filled. Give its producer until the next call, then
+    // step over it: it was killed between the two.
+    if (stuck_at_ != tail_) {
+      stuck_at_ = tail_;
+      return {};
+    }
+    ++torn_;
+    ++end;
+  } else {
+    GPOEO_TRY_STATUS(read_records(tail_, end - tail_));
+    for (RingRecord record : window_) {
+      // Wraps instead of overflowing: both numbers come from the other process.
+      record.t_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(record.t_ns) +
+                                              static_cast<std::uint64_t>(header_.unix_offset_ns));
+      out.push_back(record);
+    }
+  }
+  stuck_at_.reset();
+  tail_ = end;
+  if (::pwrite(file_.get(), &tail_, sizeof tail_, kTailOffset) != sizeof tail_) {
+    return errno_error(path_.string(), errno);
+  }
+  return {};
+}
+
+}  // namespace gpoeo::wire

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reader's side of the progress ring. What lies in the file is another process's doing and is
+// treated as hostile: it is read by pread(2) (a truncated file is a short read, not a SIGBUS),
+// every field is checked, and nothing in it can make the reader loop, allocate without bound or
+// crash.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/file.h"
+#include "base/result.h"
+#include "wire/progress_ring.h"
+
+namespace gpoeo::wire {
+
+// Thread rule: one thread uses a RingReader.
+class RingReader {
+ public:
+  // kInvalid when the file is no ring of this version, with what is wrong.
+  static Result<RingReader> open(const std::filesystem::path& path);
+
+  // Appends the records published since the last call to `out`, oldest first, their t_ns already
+  // in nanoseconds since the epoch. At most one ring's worth a call. kInvalid when the ring is
+  // corrupt: the caller then drops it for good.
+  Status drain(std::vector<RingRecord>& out);
+
+  const RingHeader& header() const { return header_; }
+  // As of the last drain().
+  RingState state() const { return state_; }
+  std::uint64_t dropped() const { return dropped_; }
+  // Slots that a producer reserved and never filled (it was killed in between).
+  std::uint64_t torn() const { return torn_; }
+
+ private:
+  RingReader(Fd file, const RingHeader& header, std::filesystem::path path)
+      : file_(std::move(file)), header_(header), path_(std::move(path)) {}
+  Result<std::uint64_t> read_word(std::size_t offset) const;
+  Status read_records(std::uint64_t first, std::uint64_t count);
+  std::unexpected<Error> corrupt(const std::string& why) const;
+  bool published(std::uint64_t number) const;
+
+  Fd file_;
+  RingHeader header_;
+  std::filesystem::path path_;
+  std::uint64_t tail_ = 0;
+  std::optional<std::uint64_t> stuck_at_;
+  RingState state_ = RingState::kRunning;
+  std::uint64_t dropped_ = 0;
+  std::uint64_t torn_ = 0;
+  std::vector<RingRecord> window_;  // records [window_first_, +size) as last read
+  std::uint64_t window_first_ = 0;
+};
+
+}  // namespace gpoeo::wire
