@@ -26,12 +26,16 @@ constexpr std::size_t kBackAfter = 3;
 // A returning phase's features lie within so many of its deviations, and a share of its level.
 constexpr double kRecognised = 3;
 constexpr std::size_t kMostSignatures = 64;
+constexpr double kGoldenSection = 0.6180339887;
+// Share of an excursion's blocks that must be unusual for it to be a shift.
+constexpr double kMostlyUnusual = 0.6;
 
 }  // namespace
 
 ShiftDetector::ShiftDetector(std::size_t signals, ShiftOptions options)
     : signals_(signals),
       options_(options),
+      block_length_s_(options.block_s),
       last_s_(-std::numeric_limits<double>::infinity()),
       sum_(signals),
       squares_(signals),
@@ -58,7 +62,11 @@ std::optional<Shift> ShiftDetector::push(double t_s, std::span<const double> val
 std::optional<ShiftDetector::Block> ShiftDetector::gather(double t_s,
                                                           std::span<const double> values) {
   std::optional<Block> closed;
-  if (t_s - block_begin_s_ >= options_.block_s) {
+  if (t_s - block_begin_s_ >= block_length_s_) {
+    // Blocks of one length would always cut an iteration of a like length at the same places, and
+    // at others after a pause; the golden section spreads the cuts evenly.
+    golden_ = std::fmod(golden_ + kGoldenSection, 1.0);
+    block_length_s_ = options_.block_s * (0.75 + 0.5 * golden_);
     if (block_samples_ >= kLeastSamplesOfBlock) closed = close_block();
     block_begin_s_ = t_s;
     block_samples_ = 0;
@@ -79,6 +87,7 @@ std::optional<ShiftDetector::Block> ShiftDetector::gather(double t_s,
 ShiftDetector::Block ShiftDetector::close_block() {
   Block block;
   block.begin_s = block_begin_s_;
+  block.end_s = last_s_;
   const double n = static_cast<double>(block_samples_);
   for (std::size_t i = 0; i < signals_; ++i) {
     const double level = sum_[i] / n;
@@ -117,7 +126,7 @@ bool ShiftDetector::is_unusual(const Usual& usual, const std::vector<double>& fe
 }
 
 std::optional<Shift> ShiftDetector::on_block(Block block) {
-  const double now_s = block.begin_s + options_.block_s;
+  const double now_s = block.end_s;
   const auto learned = static_cast<double>(blocks_.size()) * options_.block_s;
   const bool unusual = learned >= options_.learn_s && is_unusual(usual_of(blocks_), block.features);
   if (excursion_.empty() && !unusual) {
@@ -128,6 +137,7 @@ std::optional<Shift> ShiftDetector::on_block(Block block) {
     return std::nullopt;
   }
   usual_in_a_row_ = unusual ? 0 : usual_in_a_row_ + 1;
+  unusual_ += unusual;
   excursion_.push_back(std::move(block));
   if (usual_in_a_row_ >= kBackAfter) {
     end_excursion();
@@ -136,7 +146,9 @@ std::optional<Shift> ShiftDetector::on_block(Block block) {
   const double began_s = excursion_.front().begin_s;
   const double needed_s = std::clamp(options_.age_share * (began_s - phase_begin_s_),
                                      options_.least_s, options_.most_s);
-  if (!unusual || now_s - began_s < needed_s) return std::nullopt;
+  const bool mostly = static_cast<double>(unusual_) >=
+                      kMostlyUnusual * static_cast<double>(excursion_.size());
+  if (!unusual || !mostly || now_s - began_s < needed_s) return std::nullopt;
   return shift_to(now_s);
 }
 
@@ -144,8 +156,13 @@ std::optional<Shift> ShiftDetector::on_block(Block block) {
 void ShiftDetector::end_excursion() {
   const auto usual = static_cast<std::ptrdiff_t>(usual_in_a_row_);
   blocks_.insert(blocks_.end(), excursion_.end() - usual, excursion_.end());
+  clear_excursion();
+}
+
+void ShiftDetector::clear_excursion() {
   excursion_.clear();
   usual_in_a_row_ = 0;
+  unusual_ = 0;
 }
 
 void ShiftDetector::remember() {
@@ -178,8 +195,7 @@ Shift ShiftDetector::shift_to(double now_s) {
   if (!shift.known) ++next_phase_;
   phase_ = shift.phase;
   phase_begin_s_ = shift.began_s;
-  excursion_.clear();
-  usual_in_a_row_ = 0;
+  clear_excursion();
   return shift;
 }
 
@@ -187,8 +203,7 @@ void ShiftDetector::on_clock_change(std::uint64_t setting) {
   remember();
   setting_ = setting;
   blocks_.clear();
-  excursion_.clear();
-  usual_in_a_row_ = 0;
+  clear_excursion();
   block_samples_ = 0;
   block_begin_s_ = last_s_;
   std::ranges::fill(sum_, 0);

@@ -56,7 +56,7 @@ class ShiftDetector {
 
  private:
   struct Block {
-    double begin_s = 0;
+    double begin_s = 0, end_s = 0;
     std::vector<double> features;  // three for each signal
   };
   struct Usual {
@@ -76,9 +76,12 @@ class ShiftDetector {
   void remember();
   Shift shift_to(double now_s);
   void end_excursion();
+  void clear_excursion();
 
   std::size_t signals_;
   ShiftOptions options_;
+  double block_length_s_;  // of the block under way
+  double golden_ = 0;
   double last_s_;
   double block_begin_s_ = 0;
   std::size_t block_samples_ = 0;
@@ -86,7 +89,7 @@ class ShiftDetector {
 
   std::deque<Block> blocks_;     // usual ones, the newest memory_s
   std::deque<Block> excursion_;  // since the first unusual block
-  std::size_t usual_in_a_row_ = 0;
+  std::size_t usual_in_a_row_ = 0, unusual_ = 0;  // blocks of the excursion
   double phase_begin_s_ = 0;
   bool phase_begun_ = false;
   std::size_t phase_ = 0;
