@@ -34,6 +34,8 @@ int main(int argc, char** argv) {
   add_reset(root, invocation);
   add_twin(root, invocation);
   add_guardian(root, invocation);
+  add_detect(root, invocation);
+  add_compare(root, invocation);
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

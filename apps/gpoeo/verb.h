@@ -25,14 +25,20 @@ struct Invocation {
   std::vector<std::string> command;  // what stood behind "--"
   std::function<int()> action;
 };
-// The command that a verb was given: behind "--", or from the first word that is no flag of ours.
+// The command that a verb was given: from the first word that is no flag of ours, or behind "--".
 inline std::vector<std::string> given_command(const CLI::App& verb, const Invocation& invocation) {
-  return invocation.command.empty() ? verb.remaining() : invocation.command;
+  std::vector<std::string> command = verb.remaining();
+  // A "--" further back belongs to the command itself.
+  if (!command.empty() && !invocation.command.empty()) command.emplace_back("--");
+  command.insert(command.end(), invocation.command.begin(), invocation.command.end());
+  return command;
 }
 
 // Prints "gpoeo: error: ..." on stderr and gives back `code`.
 int fail(const Error& error, int code);
 
+void add_compare(CLI::App& root, Invocation& invocation);
+void add_detect(CLI::App& root, Invocation& invocation);
 void add_doctor(CLI::App& root, Invocation& invocation);
 void add_guardian(CLI::App& root, Invocation& invocation);
 void add_monitor(CLI::App& root, Invocation& invocation);

@@ -152,12 +152,23 @@ void Controller::decide() {
   policy::Decision decision = policy_.decide(problem_, observations_);
   const bool may_set = !released_ && measure_only_reason_.empty();
   if (!may_set && !decision.setting.is_default()) {
-    decision.why =
-        fmt::format("would set {} ({})", policy::to_string(decision.setting), decision.why);
-    decision.purpose = policy::Purpose::kBaseline;
-    decision.setting = {};
+    recommend(decision);
+    decision = {.purpose = policy::Purpose::kBaseline,
+                .setting = {},
+                .goal = decision.goal,
+                .why = "measuring only"};
   }
   apply(decision);
+}
+
+// What would be done if clocks could be set; told once for each clock.
+void Controller::recommend(const policy::Decision& decision) {
+  if (released_ || recommended_ == decision.setting) return;
+  recommended_ = decision.setting;
+  std::string text =
+      fmt::format("would set {} ({})", policy::to_string(decision.setting), decision.why);
+  listener_(text);
+  ledger_.add_note(std::move(text));
 }
 
 void Controller::apply(const policy::Decision& decision) {

@@ -13,20 +13,25 @@ namespace {
 // A mark must come back at least so often; below kSafeRepeats, where equal spacing can be chance, to
 // a tighter tolerance.
 constexpr std::size_t kLeastRepeats = 3;
-constexpr std::size_t kSafeRepeats = 8;
+constexpr std::size_t kSafeRepeats = 16;
 constexpr double kSpacingTolerance = 0.2;
-constexpr double kTightTolerance = 0.03;
-// A level needs two marks, and as many agreeing spacings in all: one mark in a random stream of
-// many ids is regular by chance soon, several alternating ones are not.
+constexpr double kTightTolerance = 0.05;
+// A level needs two marks, and so many agreeing spacings in all: one mark in a random stream of
+// many ids is regular by chance soon, several alternating ones are not. Below kSafeRepeats only
+// marks of (nearly) the same spacing are evidence.
 constexpr std::size_t kLeastMarks = 2;
-constexpr std::size_t kLeastEvidence = 32;
+constexpr std::size_t kLeastEvidence = 12;
+constexpr double kEqualSpacing = 0.005;
+constexpr double kBelievedShare = 0.75;
 // Shares of the spacings of one mark that must be regular (lost records and pauses spoil some; a
 // random stream reaches about 0.15), and of the spacings in which two marks of a level alternate.
 constexpr double kRegularShare = 0.6;
 constexpr double kAlternatingShare = 0.85;
-// A level is spread over marks whose spacings differ by less than this factor.
+// Marks of one level have spacings that differ by less than this factor.
 constexpr double kSameSpacing = 1.1;
 constexpr std::size_t kMarksPerLevel = 16;
+// Levels made of the candidates of one spacing before the rest, which covers little, is given up.
+constexpr int kMostTries = 32;
 constexpr std::size_t kMostLevels = 8;
 constexpr std::size_t kMostCandidates = std::size_t{1} << 15;
 // Coverage from which a level is reported, may be counted at all, and counts as "the stream".
@@ -73,19 +78,34 @@ std::optional<Candidate> as_candidate(std::span<const std::uint32_t> at) {
   return c;
 }
 
+// Appends the runs of one length that are regular. Of runs that occur only a few times many are
+// regular by chance (in a stream with a loop in it the more so, as all spacings are multiples of
+// the loop), so those of one count are believed only if most of them are regular.
 void collect_candidates(std::span<const Launch> launches, std::size_t run,
                         std::vector<Candidate>& out) {
   const Occurrences occurrences(launches, run);
   const std::size_t stride = occurrences.size() / kMostCandidates + 1;
+  std::array<std::size_t, kSafeRepeats> all{}, regular{};
+  std::vector<Candidate> found;
   for (std::size_t i = 0; i < occurrences.size(); i += stride) {
     const auto at = occurrences.at(i);
     if (at.size() < kLeastRepeats) continue;
     auto candidate = as_candidate(at);
+    if (at.size() < kSafeRepeats) {
+      ++all[at.size()];
+      regular[at.size()] += candidate.has_value();
+    }
     if (!candidate) continue;
     candidate->key = occurrences.key(i);
     candidate->run = run;
     candidate->at.assign(at.begin(), at.end());
-    out.push_back(std::move(*candidate));
+    found.push_back(std::move(*candidate));
+  }
+  for (Candidate& c : found) {
+    const std::size_t n = c.at.size();
+    const bool believed = n >= kSafeRepeats || static_cast<double>(regular[n]) >=
+                                                   kBelievedShare * static_cast<double>(all[n]);
+    if (believed) out.push_back(std::move(c));
   }
 }
 
@@ -192,15 +212,18 @@ std::optional<Level> make_level(std::span<const Launch> launches, std::vector<Ca
       1.0, (regular + 1) * reference.spacing / static_cast<double>(launches.size()));
 
   std::vector<Mark> marks;
+  std::size_t agreeing = 0;
   const auto reference_offset = static_cast<double>(reference.at.front() - plan.origin);
   std::erase_if(pool, [&](const Candidate* c) {
     const Alternation with = alternation(reference, *c);
     if (c != &reference && with.share < kAlternatingShare) return false;
+    const bool equal = std::abs(c->spacing / plan.spacing - 1) <= kEqualSpacing;
+    agreeing += plan.repeats >= kSafeRepeats || equal;
     marks.push_back({c->key, c->run,
                      offset_in_repeat(plan, c->at.front(), reference_offset, with.lag)});
     return true;
   });
-  if (marks.size() < kLeastMarks || marks.size() * (plan.repeats - 2) < kLeastEvidence) {
+  if (marks.size() < kLeastMarks || agreeing * (plan.repeats - 2) < kLeastEvidence) {
     return std::nullopt;
   }
   plan.marks = choose_marks(std::move(marks), plan);
@@ -224,14 +247,13 @@ std::vector<Level> make_levels(std::span<const Launch> launches,
   for (std::size_t begin = 0; begin < candidates.size();) {
     std::size_t end = begin + 1;
     while (end < candidates.size() &&
-           candidates[end].spacing <= candidates[end - 1].spacing * kSameSpacing) {
+           candidates[end].spacing <= candidates[begin].spacing * kSameSpacing) {
       ++end;
     }
     std::vector<Candidate*> pool;
     for (std::size_t i = begin; i < end; ++i) pool.push_back(&candidates[i]);
-    // Loops of equal length that follow each other (training, validation) part here; a few tries
-    // are enough, what is left after them covers little.
-    for (int tries = 0; tries < 8 && !pool.empty(); ++tries) {
+    // Loops of equal length that follow each other (training, validation) part here.
+    for (int tries = 0; tries < kMostTries && !pool.empty(); ++tries) {
       auto level = make_level(launches, pool);
       if (level && level->plan.coverage >= kReportedCoverage && !is_known(levels, level->plan)) {
         levels.push_back(std::move(*level));

@@ -22,6 +22,7 @@ constexpr std::uint64_t kMostBackoff = 64;
 // kLeastSilence launches.
 constexpr double kSilentSpacings = 64;
 constexpr double kLeastSilence = 4096;
+constexpr double kTrustedCoverage = 0.7;
 // Spacings that differ by less are the same repeat, learned again.
 constexpr double kSameSpacing = 0.1;
 
@@ -123,6 +124,7 @@ class LaunchRepeats::Impl {
   void adopt(Epoch epoch);
   void watch_for_change();
   void start_learning();
+  void stop_learning();
 
   LaunchRepeatsOptions options_;
   std::size_t capacity_;
@@ -200,11 +202,11 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
                     std::abs(now->spacing() / before->spacing() - 1) <= kSameSpacing &&
                     now->completed() >= before->completed();
   if (before != nullptr && !same) ++generation_;
-  if (lost_) {
+  if (lost_ && before->coverage() >= kTrustedCoverage) {
     dormant_ = std::move(active_);
     dormant_completed_ = dormant_.completed();
-    lost_ = false;
   }
+  lost_ = false;
   active_ = std::move(epoch);
 }
 
@@ -216,9 +218,7 @@ void LaunchRepeats::Impl::watch_for_change() {
     dormant_completed_ = dormant_.completed();
     ++generation_;
     lost_ = false;
-    learning_ = false;
-    resume_at_ = 0;
-    buffer_ = {};
+    stop_learning();
   }
   const LaunchTracker* tracker = active_.counted_tracker();
   if (tracker == nullptr) return;
@@ -226,12 +226,11 @@ void LaunchRepeats::Impl::watch_for_change() {
   const double patience = std::max(kLeastSilence, kSilentSpacings * tracker->spacing());
   if (!lost_ && silence > patience) {
     lost_ = true;
-    start_learning();
+    // A repeat that never covered the stream was a part of something longer: keep what we have.
+    if (!learning_ || tracker->coverage() >= kTrustedCoverage) start_learning();
   } else if (lost_ && silence <= 1) {  // it was a long pause
     lost_ = false;
-    learning_ = false;
-    resume_at_ = 0;
-    buffer_ = {};
+    if (tracker->coverage() >= kTrustedCoverage) stop_learning();
   }
 }
 
@@ -240,6 +239,12 @@ void LaunchRepeats::Impl::start_learning() {
   resume_at_ = 0;
   buffer_.clear();
   next_learn_ = kFirstLearn;
+}
+
+void LaunchRepeats::Impl::stop_learning() {
+  learning_ = false;
+  resume_at_ = 0;
+  buffer_ = {};
 }
 
 void LaunchRepeats::Impl::finish() {

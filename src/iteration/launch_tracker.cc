@@ -118,8 +118,10 @@ std::optional<std::int64_t> LaunchTracker::last_end_ns() const {
 
 std::optional<double> LaunchTracker::period_s() const {
   if (ends_.size() < 2) return std::nullopt;
+  // The newest end is not confirmed by a next repeat, and so left out where there are others.
+  const std::size_t confirmed = std::max<std::size_t>(2, ends_.size() - 1);
   std::vector<double> gaps;
-  for (std::size_t i = 0; i + 1 < ends_.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < confirmed; ++i) {
     gaps.push_back(static_cast<double>(ends_[i + 1] - ends_[i]) * 1e-9);
   }
   auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);

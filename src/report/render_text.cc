@@ -17,7 +17,7 @@ class Lines {
  public:
   template <typename... Args>
   void add(std::string_view label, fmt::format_string<Args...> f, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), "  {:<14}{}\n", label,
+    fmt::format_to(std::back_inserter(text_), "  {:<17}{}\n", label,
                    fmt::format(f, std::forward<Args>(args)...));
   }
   template <typename... Args>

@@ -166,6 +166,8 @@ class Sampler {
   std::optional<Duration> counter_period_;
   std::optional<Duration> spacing_;
   Duration power_period_{};
+  bool depth_known_ = false;
+  Instant depth_due_{};
   double absurd_above_w_ = 0;
   Duration gap_time_{};
   std::uint64_t gaps_ = 0;

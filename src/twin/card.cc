@@ -62,7 +62,7 @@ void initialize(CardState& s, const DeviceModel& d, std::uint64_t seed, Instant 
   s.governor_next_ns = s.idle_due_ns = kNever;
   s.power_limit_w = d.limit_default_w;
   s.idle = 1;
-  Card card{s, d, {}};
+  Card card{s, d, {}, {}};
   refresh(card);
   s.temperature_c = d.ambient_c + d.thermal_k_per_w * s.work_w;
   initialize_sensors(s, d);

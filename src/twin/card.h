@@ -29,7 +29,7 @@ namespace gpoeo::twin {
 
 inline constexpr int kMaxJobs = 4;
 inline constexpr int kSampleRing = 256;
-inline constexpr int kIterationRing = 1024;
+inline constexpr int kIterationRing = 16384;
 inline constexpr int kFinishedJobs = 8;
 inline constexpr std::int64_t kNever = INT64_MAX;
 
@@ -91,8 +91,14 @@ struct JobSlot {
   double shared_at_start_j;
   Random random;
   JobTruth truth;
-  std::array<std::int64_t, kIterationRing>
-      iteration_end_ns;  // of iteration i at i % kIterationRing
+};
+
+// Of iteration i of a slot's job, at i % kIterationRing: when it ended and which variant it was.
+// Beside the state, not in it: entries up to the state's count hold, and one that is written again
+// after a killed holder gets the same value.
+struct IterationLog {
+  std::array<std::int64_t, kIterationRing> end_ns;
+  std::array<std::uint8_t, kIterationRing> variant;
 };
 
 // A clock request on its way into force: `step` 0 none, 1 waiting for the latency, 2 settling.
@@ -160,11 +166,13 @@ struct CardState {
 };
 static_assert(std::is_trivially_copyable_v<CardState>);
 
-// A state with what it needs to move: views, owned by the store. works[i] is slot i's job.
+// A state with what it needs to move: views, owned by the store. works[i] is slot i's job, logs[i]
+// its iterations.
 struct Card {
   CardState& state;
   const DeviceModel& device;
   std::array<Work*, kMaxJobs> works;
+  std::array<IterationLog*, kMaxJobs> logs;
 };
 
 // A cold, idle, unlocked card.
@@ -195,7 +203,12 @@ Status detach_job(Card& card, JobHandle job, JobEnd why = JobEnd::kDetached);
 Result<JobProgress> job_progress(const Card& card, JobHandle job);
 // End times of iterations `first` and later; only the newest kIterationRing are kept, so ask often
 // enough (kInvalid when some asked for are gone).
-Result<std::vector<Instant>> iteration_ends(const Card& card, JobHandle job, std::int64_t first);
+struct IterationEnd {
+  Instant time;
+  int variant;  // of Work
+};
+Result<std::vector<IterationEnd>> iteration_ends(const Card& card, JobHandle job,
+                                                 std::int64_t first);
 
 // Bounds are indices into the device's tables with low <= high, so for memory `low` is the highest
 // clock allowed.

@@ -98,7 +98,9 @@ void end_iteration(Card& card, int slot) {
   CardState& s = card.state;
   JobSlot& job = s.jobs[at(slot)];
   JobTruth& truth = job.truth;
-  job.iteration_end_ns[static_cast<std::size_t>(truth.iterations % kIterationRing)] = s.t_ns;
+  const auto place = static_cast<std::size_t>(truth.iterations % kIterationRing);
+  card.logs[at(slot)]->end_ns[place] = s.t_ns;
+  card.logs[at(slot)]->variant[place] = static_cast<std::uint8_t>(job.variant);
   ++truth.iterations;
   ++job.stage_iteration;
   truth.end_ns = s.t_ns;
@@ -225,8 +227,8 @@ Result<JobProgress> job_progress(const Card& card, JobHandle handle) {
   return JobProgress{job->truth.end, job->truth.iterations};
 }
 
-Result<std::vector<Instant>> iteration_ends(const Card& card, JobHandle handle,
-                                            std::int64_t first) {
+Result<std::vector<IterationEnd>> iteration_ends(const Card& card, JobHandle handle,
+                                                 std::int64_t first) {
   const JobSlot* job = find_slot(card.state, handle);
   if (!job) return no_such_job();
   const std::int64_t count = job->truth.iterations;
@@ -236,10 +238,12 @@ Result<std::vector<Instant>> iteration_ends(const Card& card, JobHandle handle,
         fmt::format("end of iteration {} is no longer kept, only the newest {} of {}; "
                     "ask more often",
                     first, kIterationRing, count));
-  std::vector<Instant> ends;
-  for (std::int64_t i = first; i < count; ++i)
-    ends.push_back(
-        instant_from_ns(job->iteration_end_ns[static_cast<std::size_t>(i % kIterationRing)]));
+  const IterationLog& log = *card.logs[at(handle.slot)];
+  std::vector<IterationEnd> ends;
+  for (std::int64_t i = first; i < count; ++i) {
+    const auto place = static_cast<std::size_t>(i % kIterationRing);
+    ends.push_back({instant_from_ns(log.end_ns[place]), log.variant[place]});
+  }
   return ends;
 }
 

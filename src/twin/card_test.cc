@@ -180,8 +180,8 @@ TEST(Thermal, WarmsUpTowardsBalanceAndLeaksMoreWhenHot) {
   EXPECT_NEAR(bench.truth().temperature.value(), model.ambient_c + model.thermal_k_per_w * hot_w,
               0.1);
   EXPECT_GT(bench.truth().temperature.value(), cold + 5);
-  EXPECT_NEAR(hot_w - cold_w,
-              model.leakage_w_per_k * (bench.truth().temperature.value() - cold), 0.5);
+  EXPECT_NEAR(hot_w - cold_w, model.leakage_w_per_k * (bench.truth().temperature.value() - cold),
+              0.5);
 }
 
 TEST(Jobs, ShareTheCardEqually) {
@@ -217,7 +217,7 @@ TEST(Jobs, StopAfterTheirIterations) {
   EXPECT_EQ(progress.iterations, 25);
   const auto ends = testing::expect_ok(bench.twin.iteration_ends(0, job, 0));
   ASSERT_EQ(ends.size(), 25U);
-  EXPECT_NEAR(to_seconds(ends[24] - ends[0]).value(), 2.4, 1e-6);
+  EXPECT_NEAR(to_seconds(ends[24].time - ends[0].time).value(), 2.4, 1e-6);
   EXPECT_TRUE(bench.front().event_reasons()->has(gpu::EventReasons::kGpuIdle));
 }
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "twin/card_name.h"
 #include "twin/segment_file.h"
@@ -73,8 +74,11 @@ Card begin_change(SegmentCard& shared) {
   const std::uint32_t current = shared.current.load(std::memory_order_acquire) & 1U;
   CardState& next = shared.states[current ^ 1U];
   std::memcpy(&next, &shared.states[current], sizeof next);
-  Card card{next, shared.device, {}};
-  for (std::size_t i = 0; i < card.works.size(); ++i) card.works[i] = &shared.works[i];
+  Card card{next, shared.device, {}, {}};
+  for (std::size_t i = 0; i < card.works.size(); ++i) {
+    card.works[i] = &shared.works[i];
+    card.logs[i] = &shared.logs[i];
+  }
   return card;
 }
 
@@ -255,12 +259,34 @@ const CardName& Segment::name(unsigned card) const { return mapping_->names.at(c
 Instant Segment::now() const { return mapping_->clock.now(); }
 const Clock& Segment::clock() const { return mapping_->clock; }
 
+namespace {
+
+// A card's mutex, given back however the visit ends.
+class CardLock {
+ public:
+  static Result<CardLock> take(SegmentCard& card) {
+    GPOEO_TRY_STATUS(lock_card(card));
+    return CardLock(card);
+  }
+  CardLock(CardLock&& other) noexcept : card_(std::exchange(other.card_, nullptr)) {}
+  CardLock& operator=(CardLock&&) = delete;
+  ~CardLock() {
+    if (card_) unlock_card(*card_);
+  }
+
+ private:
+  explicit CardLock(SegmentCard& card) : card_(&card) {}
+  SegmentCard* card_;
+};
+
+}  // namespace
+
 Status Segment::visit(unsigned index, const std::function<Status(Card&)>& f) {
   if (index >= card_count())
     return make_error(ErrorKind::kInvalid,
                       fmt::format("no simulated card {}; there are {}", index, card_count()));
   SegmentCard& shared = mapping_->file.card(index);
-  GPOEO_TRY_STATUS(lock_card(shared));
+  GPOEO_TRY(const CardLock held, CardLock::take(shared));
   // On its own, so that attach_job() never writes to a slot that is free in the new state only.
   if (liveness_is_due(shared)) {
     Card card = begin_change(shared);
@@ -270,7 +296,6 @@ Status Segment::visit(unsigned index, const std::function<Status(Card&)>& f) {
   advance(card, now());
   const Status status = f(card);
   commit(shared);
-  unlock_card(shared);
   return status;
 }
 
@@ -290,6 +315,17 @@ Result<JobHandle> Segment::attach_job(unsigned card, const Work& work, JobOption
 
 Status Segment::detach_job(unsigned card, JobHandle job) {
   return visit(card, [&](Card& view) { return twin::detach_job(view, job); });
+}
+
+Result<Segment::JobNews> Segment::job_news(unsigned card, JobHandle job, std::int64_t first) {
+  JobNews news{};
+  const auto take = [&](Card& view) -> Status {
+    GPOEO_TRY(news.progress, job_progress(view, job));
+    GPOEO_TRY(news.ends, iteration_ends(view, job, first));
+    return {};
+  };
+  GPOEO_TRY_STATUS(visit(card, take));
+  return news;
 }
 
 }  // namespace gpoeo::twin

@@ -83,6 +83,13 @@ class Segment final : public CardStore {
   // has died is dropped by whoever advances next.
   Result<JobHandle> attach_job(unsigned card, const Work& work, JobOptions options);
   Status detach_job(unsigned card, JobHandle job);
+  struct JobNews {
+    JobProgress progress;
+    std::vector<IterationEnd> ends;  // of iterations `first` and later
+  };
+  // How a job stands, in one visit. kNotFound when it is no longer attached; kInvalid when the end
+  // of iteration `first` is no longer kept (the newest 16384 are).
+  Result<JobNews> job_news(unsigned card, JobHandle job, std::int64_t first);
 
  private:
   struct Mapping;

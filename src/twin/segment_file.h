@@ -16,7 +16,7 @@ namespace gpoeo::twin {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x314E495754504F47ULL;  // "GOPTWIN1"
 // Raised with every change of anything below or inside.
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 
 struct SegmentHeader {
   std::uint64_t magic;
@@ -42,6 +42,7 @@ struct SegmentCard {
   CardState states[2];
   // A slot's job is written while no state speaks of it.
   Work works[kMaxJobs];
+  IterationLog logs[kMaxJobs];
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
               std::atomic<std::uint32_t>::is_always_lock_free);

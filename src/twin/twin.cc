@@ -13,10 +13,14 @@ struct Twin::Slot {
   CardState state;
   // Made when first needed: a Work is most of a megabyte.
   std::array<std::unique_ptr<Work>, kMaxJobs> works;
+  std::array<std::unique_ptr<IterationLog>, kMaxJobs> logs;
 
   Card card() {
-    Card view{state, device, {}};
-    for (std::size_t i = 0; i < works.size(); ++i) view.works[i] = works[i].get();
+    Card view{state, device, {}, {}};
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      view.works[i] = works[i].get();
+      view.logs[i] = logs[i].get();
+    }
     return view;
   }
 };
@@ -44,8 +48,11 @@ Status Twin::visit(unsigned card, const std::function<Status(Card&)>& f) {
 
 Result<JobHandle> Twin::attach(unsigned card, const Work& work, const JobOptions& options) {
   if (card < slots_.size())
-    for (auto& place : slots_[card]->works)
-      if (!place) place = std::make_unique<Work>();
+    for (std::size_t i = 0; i < kMaxJobs; ++i)
+      if (Slot& slot = *slots_[card]; !slot.works[i]) {
+        slot.works[i] = std::make_unique<Work>();
+        slot.logs[i] = std::make_unique<IterationLog>();
+      }
   JobHandle handle;
   GPOEO_TRY_STATUS(visit(card, [&](Card& view) -> Status {
     GPOEO_TRY(handle, attach_job(view, work, options));
@@ -67,9 +74,9 @@ Result<JobProgress> Twin::progress(unsigned card, JobHandle job) {
   return progress;
 }
 
-Result<std::vector<Instant>> Twin::iteration_ends(unsigned card, JobHandle job,
-                                                  std::int64_t first) {
-  std::vector<Instant> ends;
+Result<std::vector<IterationEnd>> Twin::iteration_ends(unsigned card, JobHandle job,
+                                                       std::int64_t first) {
+  std::vector<IterationEnd> ends;
   GPOEO_TRY_STATUS(visit(card, [&](Card& view) -> Status {
     GPOEO_TRY(ends, twin::iteration_ends(view, job, first));
     return {};

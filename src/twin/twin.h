@@ -22,8 +22,9 @@ class Twin final : public CardStore {
   Result<JobHandle> attach(unsigned card, const Work& work, const JobOptions& options = {});
   Status detach(unsigned card, JobHandle job);
   Result<JobProgress> progress(unsigned card, JobHandle job);
-  // End times of iterations `first` and later (the newest 1024 at most).
-  Result<std::vector<Instant>> iteration_ends(unsigned card, JobHandle job, std::int64_t first);
+  // End times of iterations `first` and later (the newest 16384 at most).
+  Result<std::vector<IterationEnd>> iteration_ends(unsigned card, JobHandle job,
+                                                   std::int64_t first);
 
   unsigned card_count() const override;
   const DeviceModel& device(unsigned card) const override;
