@@ -15,6 +15,21 @@ add_test(NAME twin_nvml_client_c
   COMMAND twin_scene a100 dgemm 1 $<TARGET_FILE:twin_nvml_client> loop ${TWIN_NVML})
 add_test(NAME twin_nvml_client_killed
   COMMAND twin_scene a100 dgemm 1 $<TARGET_FILE:twin_nvml_client> kill ${TWIN_NVML})
+# Python itself is not sanitized: where the compiler has its runtime as a shared library, that goes
+# before everything else (leaks are Python's own).
+set(TWIN_NVML_PYTHON ${Python3_EXECUTABLE} -B)
+if(GPOEO_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  foreach(RUNTIME libasan.so libubsan.so)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${RUNTIME}
+      OUTPUT_VARIABLE FOUND OUTPUT_STRIP_TRAILING_WHITESPACE)
+    string(APPEND RUNTIMES "${FOUND} ")
+  endforeach()
+  set(TWIN_NVML_PYTHON ${CMAKE_COMMAND} -E env "LD_PRELOAD=${RUNTIMES}"
+    "ASAN_OPTIONS=detect_leaks=0" ${TWIN_NVML_PYTHON})
+  set(TWIN_NVML_PYTHON_RUNS ON)
+elseif(NOT GPOEO_SANITIZE)
+  set(TWIN_NVML_PYTHON_RUNS ON)
+endif()
 # The devices differ in what they have: the A100 has no GPM, the H200 two memory clocks.
 set(TWIN_NVML_PYTHON_TESTS "")
 foreach(SCENE a100:dgemm h200:resnet50)
@@ -22,7 +37,7 @@ foreach(SCENE a100:dgemm h200:resnet50)
   list(GET SCENE 0 DEVICE)
   foreach(CLIENT client walk)
     add_test(NAME twin_nvml_python_${CLIENT}_${DEVICE}
-      COMMAND twin_scene ${SCENE} 2 ${Python3_EXECUTABLE} -B
+      COMMAND twin_scene ${SCENE} 2 ${TWIN_NVML_PYTHON}
               ${CMAKE_CURRENT_SOURCE_DIR}/twin_nvml_${CLIENT}.py ${TWIN_NVML} ${TWIN_NVML_EXPORTS})
     list(APPEND TWIN_NVML_PYTHON_TESTS twin_nvml_python_${CLIENT}_${DEVICE})
   endforeach()
@@ -35,7 +50,9 @@ set_tests_properties(twin_nvml_client_c twin_nvml_client_killed twin_nvml_export
 if(GPOEO_SANITIZE)
   # The sanitizer's C++ part, which the library needs, comes with the C++ linker.
   set_target_properties(twin_nvml_client PROPERTIES LINKER_LANGUAGE CXX)
-  # A sanitized library only loads into a program that was built with the sanitizer.
+endif()
+if(NOT TWIN_NVML_PYTHON_RUNS)
+  # This compiler's sanitizer only loads into a program that was built with it.
   set_tests_properties(${TWIN_NVML_PYTHON_TESTS} PROPERTIES DISABLED TRUE)
 endif()
 
