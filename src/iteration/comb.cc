@@ -14,6 +14,7 @@ namespace {
 constexpr int kMultiples = 4;
 // Lags in samples up to which the teeth of a short period are considered.
 constexpr double kTeethSpan = 60;
+constexpr double kOnSample = 0.12;
 constexpr std::size_t kLeastLag = 2;
 constexpr std::size_t kPerOctave = 6;
 
@@ -57,6 +58,22 @@ double strength_of(double mean_height, double around) {
   return std::clamp((mean_height - around) / std::max(0.05, 1 - around), 0.0, 1.0);
 }
 
+// The multiples of a period (in samples) at which its strength is measured: the first few. Of a short
+// period those that fall on whole samples, where the harmonics above the Nyquist frequency count too
+// (their aliases come back in phase there).
+std::vector<int> choose_teeth(double period, double longest) {
+  const int first = static_cast<int>(
+      std::min(longest / period, std::max<double>(kMultiples, kTeethSpan / period)));
+  std::vector<int> teeth(static_cast<std::size_t>(first));
+  std::iota(teeth.begin(), teeth.end(), 1);
+  if (first <= kMultiples) return teeth;
+  const auto off_sample = [&](int tooth) { return std::abs(std::remainder(tooth * period, 1.0)); };
+  std::ranges::stable_sort(teeth, {}, off_sample);
+  teeth.resize(kMultiples);
+  while (teeth.size() > 2 && off_sample(teeth.back()) > kOnSample) teeth.pop_back();
+  return teeth;
+}
+
 // Follows the comb from its first tooth; each one refines the period for the next.
 Comb follow(const Correlation& r, double first_lag, double step_s) {
   double period = first_lag;
@@ -68,16 +85,7 @@ Comb follow(const Correlation& r, double first_lag, double step_s) {
   }
   if (k == 0) return {};
 
-  // Teeth that fall on whole samples see the harmonics above the Nyquist frequency too (their
-  // aliases come back in phase there), so of a short period's first teeth those are taken.
-  const int first_teeth = static_cast<int>(
-      std::min(r.longest() / period, std::max<double>(kMultiples, kTeethSpan / period)));
-  std::vector<int> teeth(static_cast<std::size_t>(first_teeth));
-  std::iota(teeth.begin(), teeth.end(), 1);
-  std::ranges::stable_sort(teeth, {}, [&](int tooth) {
-    return first_teeth <= kMultiples ? 0.0 : std::abs(std::remainder(tooth * period, 1.0));
-  });
-  teeth.resize(std::min<std::size_t>(teeth.size(), kMultiples));
+  const std::vector<int> teeth = choose_teeth(period, r.longest());
   double heights = 0;
   for (const int tooth : teeth) {
     heights += r.peak(tooth * period, std::min(0.7, period / 4)).height;

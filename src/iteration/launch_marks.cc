@@ -81,7 +81,8 @@ std::optional<Candidate> as_candidate(std::span<const std::uint32_t> at) {
 // Appends the runs of one length that are regular. Of runs that occur only a few times many are
 // regular by chance (in a stream with a loop in it the more so, as all spacings are multiples of
 // the loop), so those of one count are believed only if most of them are regular.
-void collect_candidates(std::span<const Launch> launches, std::size_t run,
+// Gives back whether longer runs are worth a look.
+bool collect_candidates(std::span<const Launch> launches, std::size_t run,
                         std::vector<Candidate>& out) {
   const Occurrences occurrences(launches, run);
   const std::size_t stride = occurrences.size() / kMostCandidates + 1;
@@ -107,6 +108,8 @@ void collect_candidates(std::span<const Launch> launches, std::size_t run,
                                                    kBelievedShare * static_cast<double>(all[n]);
     if (believed) out.push_back(std::move(c));
   }
+  // What repeats at least thrice has at most a third as many distinct runs as launches.
+  return 2 * occurrences.size() < launches.size();
 }
 
 struct Alternation {
@@ -114,14 +117,20 @@ struct Alternation {
   double lag = 0;    // launches from `a` to that `b`, mean
 };
 
-Alternation alternation(const Candidate& a, const Candidate& b) {
+// Gives up, with a share of 0, when that will stay below `least_share`.
+Alternation alternation(const Candidate& a, const Candidate& b, double least_share) {
   Alternation result;
-  std::size_t once = 0;
+  const auto may_miss =
+      static_cast<std::size_t>((1 - least_share) * static_cast<double>(a.at.size() - 1));
+  std::size_t once = 0, missed = 0;
   auto next = std::ranges::lower_bound(b.at, a.at.front());
   for (std::size_t i = 0; i + 1 < a.at.size(); ++i) {
     const auto first = next;
     while (next != b.at.end() && *next < a.at[i + 1]) ++next;
-    if (next - first != 1) continue;
+    if (next - first != 1) {
+      if (++missed > may_miss) return {};
+      continue;
+    }
     ++once;
     result.lag += *first - a.at[i];
   }
@@ -177,11 +186,23 @@ std::vector<Mark> choose_marks(std::vector<Mark> all, const LevelPlan& plan) {
   return chosen;
 }
 
+// Where in the repeat a mark first lies. One launch that first comes just after the median repeat
+// has passed is at the end of a first repeat that lost fewer records than most.
+double first_offset(const LevelPlan& plan, const Candidate& mark) {
+  const double first = static_cast<double>(mark.at.front() - plan.origin);
+  const double scatter = 3 * (plan.spacing - plan.shortest);
+  if (mark.run == 0 && first >= plan.spacing && first <= plan.spacing + scatter) {
+    return plan.spacing - 1;
+  }
+  return std::fmod(first, plan.spacing);
+}
+
 // Where in the repeat a mark lies that follows the reference by `lag`. The mean of the lag scatters
 // around the border of two repeats; the first occurrence tells on which side the mark belongs.
-double offset_in_repeat(const LevelPlan& plan, double first, double reference_offset, double lag) {
+double offset_in_repeat(const LevelPlan& plan, const Candidate& mark, double reference_offset,
+                        double lag) {
   const double offset = std::fmod(reference_offset + lag, plan.spacing);
-  const double of_first = std::fmod(first - static_cast<double>(plan.origin), plan.spacing);
+  const double of_first = first_offset(plan, mark);
   if (offset - of_first > plan.spacing / 2) return 0;
   if (of_first - offset > plan.spacing / 2) return plan.spacing - 1;
   return offset;
@@ -213,14 +234,14 @@ std::optional<Level> make_level(std::span<const Launch> launches, std::vector<Ca
 
   std::vector<Mark> marks;
   std::size_t agreeing = 0;
-  const auto reference_offset = static_cast<double>(reference.at.front() - plan.origin);
+  const double reference_offset = first_offset(plan, reference);
   std::erase_if(pool, [&](const Candidate* c) {
-    const Alternation with = alternation(reference, *c);
+    const Alternation with = alternation(reference, *c, kAlternatingShare);
     if (c != &reference && with.share < kAlternatingShare) return false;
     const bool equal = std::abs(c->spacing / plan.spacing - 1) <= kEqualSpacing;
     agreeing += plan.repeats >= kSafeRepeats || equal;
     marks.push_back({c->key, c->run,
-                     offset_in_repeat(plan, c->at.front(), reference_offset, with.lag)});
+                     offset_in_repeat(plan, *c, reference_offset, with.lag)});
     return true;
   });
   if (marks.size() < kLeastMarks || agreeing * (plan.repeats - 2) < kLeastEvidence) {
@@ -320,10 +341,10 @@ LaunchStructure learn_structure(std::span<const Launch> launches) {
   LaunchStructure structure;
   std::vector<Candidate> candidates;
   for (std::size_t run = 0; run < kRunLengths.size(); ++run) {
-    collect_candidates(launches, run, candidates);
+    const bool longer_may_help = collect_candidates(launches, run, candidates);
     // Pairs tell where one loop hands over to another, so they are always worth it; longer runs
     // only when shorter ones leave the stream unexplained.
-    if (run == 0) continue;
+    if (run == 0 && longer_may_help) continue;
     auto levels = make_levels(launches, candidates);
     keep_the_widest(levels);
     structure.counted = choose_counted(launches, levels);
@@ -331,7 +352,7 @@ LaunchStructure learn_structure(std::span<const Launch> launches) {
     const bool explained =
         structure.counted && levels[*structure.counted].plan.coverage >= kFullCoverage;
     for (Level& level : levels) structure.levels.push_back(std::move(level.plan));
-    if (explained) break;
+    if (explained || !longer_may_help) break;
   }
   return structure;
 }

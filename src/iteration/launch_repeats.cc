@@ -172,8 +172,7 @@ void LaunchRepeats::Impl::buffer(const Launch& launch) {
   const bool known = active_.counted && !lost_;
   next_learn_ = buffer_.size() * (known ? kGrowthLocked : kGrowthUnlocked);
   if (!full) return;
-  learning_ = false;
-  buffer_ = {};
+  stop_learning();
   if (known) return;
   resume_at_ = launches_ + backoff_ * capacity_;
   backoff_ = std::min(backoff_ * 2, kMostBackoff);
@@ -244,7 +243,7 @@ void LaunchRepeats::Impl::start_learning() {
 void LaunchRepeats::Impl::stop_learning() {
   learning_ = false;
   resume_at_ = 0;
-  buffer_ = {};
+  std::vector<Launch>().swap(buffer_);  // clear() would keep the memory
 }
 
 void LaunchRepeats::Impl::finish() {

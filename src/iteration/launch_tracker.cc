@@ -10,6 +10,8 @@ namespace {
 // A mark may be this far out of phase, as a share of the repeat: repeats differ in length, streams
 // interleave. Beyond, it is an extra launch, unless all marks are.
 constexpr double kPhaseTolerance = 0.35;
+// One mark in so many is few.
+constexpr std::size_t kFewMarks = 3;
 // How far each mark pulls the start of the repeat to what it says.
 constexpr double kPull = 0.3;
 // At the end of the stream an unfinished repeat with this share of its launches and half of its
@@ -39,7 +41,9 @@ std::optional<std::uint64_t> LaunchTracker::place(const MarkState& mark, double 
   const double elapsed = (at - mark.offset - start_) / spacing_;
   const double repeats = std::round(elapsed);
   const bool in_phase = std::abs(elapsed - repeats) <= kPhaseTolerance;
-  if (in_phase && repeats <= 1) {
+  // A repeat of which few marks came was cut off by a pause soon after it seemed to begin.
+  const bool cut_off = repeats == 1 && current_ > 0 && kFewMarks * seen_in_current_ < marks_.size();
+  if (in_phase && repeats <= 1 && !cut_off) {
     out_of_phase_ = 0;
     if (repeats < 0) return current_ - std::min<std::uint64_t>(current_, 1);  // late, swapped
     // In phase with this repeat, but it was here already: the pause before hid the change.
@@ -47,7 +51,7 @@ std::optional<std::uint64_t> LaunchTracker::place(const MarkState& mark, double 
     return repeats == 1 || again ? current_ + 1 : current_;
   }
   ++out_of_phase_;
-  const bool overdue = elapsed > 1 + kPhaseTolerance;  // a pause, other launches in between
+  const bool overdue = cut_off || elapsed > 1 + kPhaseTolerance;  // a pause, other launches in between
   if (!overdue && out_of_phase_ <= marks_.size()) return std::nullopt;
   out_of_phase_ = 0;
   if (mark.seen_in == current_) return current_ + 1;

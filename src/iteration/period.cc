@@ -17,7 +17,7 @@ namespace {
 constexpr double kLagShare = 0.45;
 // A shorter period is preferred to a stronger longer one down to this share of its strength: all
 // multiples of a period repeat as well as it does.
-constexpr double kNearlyAsStrong = 0.8;
+constexpr double kNearlyAsStrong = 0.75;
 // Combs whose periods differ by less are the same rhythm.
 constexpr double kSameRhythm = 0.1;
 // Least confidence with which a period is given.
@@ -25,7 +25,7 @@ constexpr double kLeastConfidence = 0.5;
 // The comb and the phase track must agree to this share, or only the comb is believed.
 constexpr double kAgreement = 0.03;
 // A period of which so much energy is in the harmonics that a whole number divides is a multiple.
-constexpr double kEmptied = 0.85;
+constexpr double kEmptied = 0.92;
 constexpr double kSpectrumPadding = 2;
 // A line is looked for within this many resolution steps (1 / duration) of its place.
 constexpr double kLineReach = 2;
@@ -40,7 +40,7 @@ constexpr int kLeastSteps = 4;
 
 // Confidence of a comb: a logistic curve in its strength, fitted on windows of the recordings and
 // on synthetic traces (bench/iteration_bench, docs/iterations.md).
-constexpr double kEvenStrength = 0.34;
+constexpr double kEvenStrength = 0.31;
 constexpr double kStrengthWidth = 0.035;
 // Strength that combs reach by chance, times the root of the number of samples.
 constexpr double kChance = 1.2;

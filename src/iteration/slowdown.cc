@@ -28,7 +28,7 @@ constexpr double kNearScale = 0.03;
 // One standard deviation that remains however good the lines are, as a time over the length of the
 // window: iterations end a little before or after the power tells so. Calibrated on halves of the
 // recordings (bench/iteration_bench).
-constexpr double kEndUncertainty_s = 0.011;
+constexpr double kEndUncertainty_s = 0.02;
 constexpr double k90 = 1.645;
 // Refused: a standard deviation above this, spectra that fit less, or fit as well elsewhere.
 constexpr double kMostSigma = 0.012;
