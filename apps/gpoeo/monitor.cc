@@ -195,7 +195,7 @@ int monitor(const MonitorOptions& options) {
     Instant next = now + std::chrono::milliseconds(200);
     for (auto& w : watched) {
       next = std::min(next, w.sampler->poll(now));
-      w.meter->update();
+      if (w.meter->update()) w.sampler->set_counter_role(w.meter->role());
       const auto& power = w.sampler->history().power;
       if (!from && !power.empty()) from = power.back().time;
     }

@@ -64,6 +64,12 @@ Controller::Controller(ControllerInput input)
   }
   problem_.max_slowdown = input.max_slowdown;
   problem_.sm_clocks = gpus_.front()->device().capabilities().sm_clocks();
+  // A lock that somebody set before us is a bound for us too.
+  for (const auto& gpu : gpus_) {
+    if (const auto bound = gpu->found_upper_clock()) {
+      std::erase_if(problem_.sm_clocks, [&](Hertz f) { return f > *bound; });
+    }
+  }
   for (const auto& gpu : gpus_) {
     for (const auto& healed : gpu->healed_notes()) ledger_.add_note(healed);
   }

@@ -55,8 +55,10 @@ class Scenario(unittest.TestCase):
 
     def tearDown(self):
         for process in self.processes:
-            if process.poll() is None:
-                process.kill()
+            try:
+                os.killpg(process.pid, signal.SIGKILL)  # the job may outlive a gpoeo that was killed
+            except ProcessLookupError:
+                pass
             process.communicate()
         for twin in self.twins:
             self.gpoeo("twin", "down", "--force", twin)
