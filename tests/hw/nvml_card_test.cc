@@ -99,7 +99,8 @@ TEST_F(NvmlCard, IntegratedSamplesAgreeWithTheEnergyCounter) {
   Instant last = begin;
   while (clock_.now() - begin < std::chrono::seconds(20)) {
     clock_.sleep_until(clock_.now() + std::chrono::milliseconds(500), stop_);
-    for (const auto& sample : device_->power_samples_since(last).value()) {
+    const auto samples = device_->power_samples_since(last).value();
+    for (const auto& sample : samples) {
       joules += (sample.power * to_seconds(sample.time - last)).value();
       last = sample.time;
     }
