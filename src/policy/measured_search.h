@@ -14,14 +14,18 @@
 namespace gpoeo::policy {
 
 struct MeasuredSearchOptions {
-  double first_probe = 0.76;    // of the highest clock
-  double aim = 0.94;            // share of the limit that is aimed at; the rest is for noise
-  double least_saving = 0.01;   // below this there is nothing to gain: default clocks
-  double lowest = 0.3;          // of the highest clock; below, cards behave in ways of their own
-  double step_down = 0.78;      // a probe goes at most this far below the lowest measured clock
-  double near = 0.018;          // clocks closer than this share of the highest are one clock
-  std::size_t most_probes = 7;  // then hold the best measured
-  double hysteresis = 0.005;    // energy gain for which a held clock is left
+  double first_probe = 0.76;   // of the highest clock
+  double aim = 0.94;           // share of the limit aimed at by a clock not measured yet
+  double enter_sigmas = 0.5;   // a measured clock is taken with so many errors to spare
+  double stay_sigmas = 0.0;    // and kept with so many
+  double refuse_sigmas = 1.0;  // over the limit by so many: nothing below it is tried
+  double least_saving = 0.01;  // below this there is nothing to gain: default clocks
+  double lowest = 0.3;         // of the highest clock; below, cards behave in ways of their own
+  double step_down = 0.78;     // a probe goes at most this far below the lowest measured clock
+  double look_down = 0.85;     // and so far when only energy still falling speaks for it
+  double near = 0.03;          // of the highest clock: so near to a measured one no probe is needed
+  std::size_t most_probes = 8;  // then hold the best measured
+  double hysteresis = 0.004;    // energy gain for which a held clock is left
 };
 
 class MeasuredSearch final : public Policy {
