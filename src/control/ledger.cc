@@ -14,6 +14,10 @@ constexpr Duration kRateSpan = std::chrono::seconds(10);
 // one window is no surer than this, however long it was.
 constexpr double kDriftSigma = 0.003;
 constexpr std::size_t kMostNotes = 50;
+// Iterations of which less than this share of the time has an energy reading are left out. Above it
+// the hole is filled at the mean power, which may be off there by a fifth.
+constexpr double kLeastCovered = 0.5;
+constexpr double kHoleError = 0.2;
 
 double square(double x) { return x * x; }
 
@@ -83,16 +87,22 @@ std::optional<double> Ledger::rate(Instant now) const {
   return static_cast<double>(count - 1) / to_seconds(recent_ends_.back() - *first).value();
 }
 
-report::Figure Ledger::energy_between(Instant from, Instant to) const {
-  double energy = 0, variance = 0;
+std::optional<report::Figure> Ledger::energy_between(Instant from, Instant to) const {
+  double energy = 0, variance = 0, covered_s = 0;
   for (const Stretch& s : stretches_) {
     const Instant a = std::max(s.from, from), b = std::min(s.to, to);
     if (b <= a) continue;
     const double share = to_seconds(b - a) / to_seconds(s.to - s.from);
+    covered_s += to_seconds(b - a).value();
     energy += share * s.energy_j;
     variance += square(share * s.error_j);
   }
-  return {energy, std::sqrt(variance)};
+  const double all_s = to_seconds(to - from).value();
+  if (covered_s <= 0 || covered_s < kLeastCovered * all_s) return std::nullopt;
+  const double filled = all_s / covered_s;
+  const double hole_j = energy * (filled - 1);
+  return report::Figure{energy + hole_j,
+                        std::hypot(filled * std::sqrt(variance), kHoleError * hole_j)};
 }
 
 std::optional<Ledger::Baseline> Ledger::baseline_of(const Phase& phase) {
@@ -132,23 +142,28 @@ void Ledger::close_net(report::Session& session) const {
     const auto baseline = baseline_of(phase);
     if (!baseline || phase.iterations == 0) continue;
     const auto n = static_cast<double>(phase.iterations);
+    session.baseline = report::BaselineSection{.time_s = baseline->time_s,
+                                               .energy_j = baseline->energy_j,
+                                               .windows = baseline->windows,
+                                               .seconds = baseline->seconds};
     const auto used = energy_between(*phase.first_end, *phase.last_end);
-    energy += used.value;
-    energy_variance += square(used.error);
+    if (!used) continue;
+    energy += used->value;
+    energy_variance += square(used->error);
     time += to_seconds(*phase.last_end - *phase.first_end).value();
     default_energy += n * baseline->energy_j.value;
     default_energy_error += n * baseline->energy_j.error;
     default_time += n * baseline->time_s.value;
     default_time_error += n * baseline->time_s.error;
-    session.baseline = report::BaselineSection{.time_s = baseline->time_s,
-                                               .energy_j = baseline->energy_j,
-                                               .windows = baseline->windows,
-                                               .seconds = baseline->seconds};
   }
   if (!session.baseline) {
     session.no_saving_reason =
         iterations_ < 2 ? "no iterations were seen, so there is nothing to compare"
                         : "the job ended before a baseline at default clocks was measured";
+    return;
+  }
+  if (default_energy <= 0) {
+    session.no_saving_reason = "most of the counted iterations have no energy reading";
     return;
   }
   const double ratio = energy / default_energy, slowdown = time / default_time;

@@ -52,8 +52,9 @@ class Ledger {
     double seconds = 0;
   };
   static std::optional<Baseline> baseline_of(const Phase& phase);
-  // Energy between two instants, pro rata at the edges of stretches.
-  report::Figure energy_between(Instant from, Instant to) const;
+  // Energy between two instants, pro rata at the edges of stretches. A hole without readings counts
+  // at the mean power, with a wider error; nullopt when there is little else than holes.
+  std::optional<report::Figure> energy_between(Instant from, Instant to) const;
   void close_net(report::Session& session) const;
   void close_held(report::Session& session) const;
   void close_search(report::Session& session) const;
