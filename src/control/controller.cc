@@ -209,7 +209,8 @@ Status Controller::write_clocks(const policy::ClockSetting& setting) {
 }
 
 void Controller::restore_all() {
-  for (const auto& gpu : gpus_) gpu->restore();
+  // What fails is in the channel's notes and in the report, and is tried again at the end.
+  for (const auto& gpu : gpus_) static_cast<void>(gpu->restore());
   decision_.reset();
 }
 
@@ -329,6 +330,7 @@ report::Session Controller::finish() {
     session.gpus.push_back(gpu->section());
     session.simulated = session.simulated || gpu->device().identity().simulated;
   }
+  watch_device_events();
   take_progress(now);
   ledger_.close(session);
   return session;

@@ -14,6 +14,11 @@ constexpr Duration kAccountEvery = std::chrono::seconds(5);
 // What cannot be closed within this is given up, so that one hole does not swallow the rest.
 constexpr Duration kAccountLate = std::chrono::seconds(30);
 
+constexpr Duration kCloseEarlier[] = {std::chrono::milliseconds(300), std::chrono::seconds(1),
+                                      std::chrono::seconds(3)};
+// A driver call that failed once may work the next moment.
+constexpr int kRestoreAttempts = 3;
+
 std::string describe(const SavedLock& lock) {
   if (!lock.known) return "unknown (this driver cannot tell)";
   if (!lock.range) return "not locked";
@@ -56,11 +61,20 @@ GpuChannel::Polled GpuChannel::account(Instant now, Duration least) {
     return polled;
   }
   if (now - accounted_to_ < least) return polled;
-  // Close at a moment that readings already cover, if they reach that far.
+  // Close at a moment that readings already cover, if they reach that far. The very newest moment
+  // may wait for a counter tick or a sample, and at the next poll the newest is another one: then a
+  // little earlier.
   const auto& power = sampler_->history().power;
-  const Instant reach = power.empty() ? now : std::min(now, power.back().time);
+  Instant reach = power.empty() ? now : std::min(now, power.back().time);
   if (reach <= accounted_to_) return polled;
-  const auto window = meter_->energy(accounted_to_, reach);
+  auto window = meter_->energy(accounted_to_, reach);
+  for (const Duration earlier : kCloseEarlier) {
+    if (window || reach - earlier <= accounted_to_) break;
+    auto shorter = meter_->energy(accounted_to_, reach - earlier);
+    if (!shorter) continue;
+    window = std::move(shorter);
+    reach -= earlier;
+  }
   if (!window) {
     sampler_->request_readings();
     sampler_->request_energy_mark();
@@ -97,7 +111,7 @@ Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
   const Instant now = clock_.now();
   sampler_->request_readings();
   if (setting.is_default()) {
-    restore();
+    GPOEO_TRY_STATUS(restore());
     asked_.reset();
     settle_.emplace(now, std::nullopt);
     return {};
@@ -113,18 +127,26 @@ Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
   return {};
 }
 
-void GpuChannel::restore() {
-  if (!guard_ || !guard_->touched()) return;
-  restore_failed_ = false;
-  for (const auto& outcome : guard_->restore()) {
-    if (outcome.status) {
-      if (outcome.control == gpu::Control::kSmClocks) clocks_restored_ = outcome.restored_to;
-      continue;
+Status GpuChannel::restore() {
+  if (!guard_ || !guard_->touched()) return {};
+  Status failed;
+  for (int attempt = 0; attempt < kRestoreAttempts && guard_->touched(); ++attempt) {
+    failed = {};
+    for (const auto& outcome : guard_->restore()) {
+      if (outcome.status) {
+        if (outcome.control == gpu::Control::kSmClocks) clocks_restored_ = outcome.restored_to;
+        continue;
+      }
+      notes_.push_back(fmt::format("GPU {}: restoring {} failed: {}", device_->identity().index,
+                                   gpu::to_string(outcome.control), outcome.status.error().text));
+      if (failed) failed = outcome.status;
     }
-    restore_failed_ = true;
-    notes_.push_back(fmt::format("GPU {}: {} NOT restored: {}", device_->identity().index,
-                                 gpu::to_string(outcome.control), outcome.status.error().text));
   }
+  restore_failed_ = guard_->touched();
+  if (restore_failed_) {
+    notes_.push_back(fmt::format("GPU {}: clocks were NOT restored", device_->identity().index));
+  }
+  return failed;
 }
 
 std::optional<Instant> GpuChannel::settled(Instant now) {

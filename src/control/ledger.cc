@@ -14,6 +14,10 @@ constexpr Duration kRateSpan = std::chrono::seconds(10);
 // one window is no surer than this, however long it was.
 constexpr double kDriftSigma = 0.003;
 constexpr std::size_t kMostNotes = 50;
+// As iteration_window.cc has them.
+constexpr double kPauseFactor = 4.0;
+constexpr std::uint64_t kCompareWith = 4;
+constexpr double kLeastPause_s = 0.3;
 // Iterations of which less than this share of the time has an energy reading are left out. Above it
 // the hole is filled at the mean power, which may be off there by a fifth.
 constexpr double kLeastCovered = 0.5;
@@ -40,14 +44,14 @@ void Ledger::add_energy(Instant from, Instant to, Joules energy, Joules error) {
 }
 
 void Ledger::add_iteration_ends(std::span<const Instant> ends) {
-  Phase& phase = phases_.back();
+  auto& runs = phases_.back().runs;
   for (const Instant end : ends) {
-    if (phase.first_end) {
-      ++phase.iterations;
+    if (runs.empty() || is_pause(runs.back(), end)) {
+      runs.push_back({end, end, 0});
     } else {
-      phase.first_end = end;
+      ++runs.back().iterations;
+      runs.back().last_end = end;
     }
-    phase.last_end = end;
     ++iterations_;
     recent_ends_.push_back(end);
   }
@@ -56,8 +60,17 @@ void Ledger::add_iteration_ends(std::span<const Instant> ends) {
   }
 }
 
+// As IterationWindow sees it.
+bool Ledger::is_pause(const IterationRun& run, Instant end) {
+  if (run.iterations < kCompareWith) return false;
+  const double gap_s = to_seconds(end - run.last_end).value();
+  const double mean_s =
+      to_seconds(run.last_end - run.first_end).value() / static_cast<double>(run.iterations);
+  return gap_s > kLeastPause_s && gap_s > kPauseFactor * mean_s;
+}
+
 void Ledger::new_phase() {
-  if (!phases_.back().first_end && phases_.back().windows.empty()) return;
+  if (phases_.back().runs.empty() && phases_.back().windows.empty()) return;
   phases_.emplace_back();
 }
 
@@ -89,9 +102,10 @@ std::optional<double> Ledger::rate(Instant now) const {
 
 std::optional<report::Figure> Ledger::energy_between(Instant from, Instant to) const {
   double energy = 0, variance = 0, covered_s = 0;
-  for (const Stretch& s : stretches_) {
+  const auto begin = std::ranges::upper_bound(stretches_, from, {}, &Stretch::to);
+  for (const Stretch& s : std::ranges::subrange(begin, stretches_.end())) {
+    if (s.from >= to) break;
     const Instant a = std::max(s.from, from), b = std::min(s.to, to);
-    if (b <= a) continue;
     const double share = to_seconds(b - a) / to_seconds(s.to - s.from);
     covered_s += to_seconds(b - a).value();
     energy += share * s.energy_j;
@@ -140,21 +154,24 @@ void Ledger::close_net(report::Session& session) const {
   double default_energy = 0, default_energy_error = 0, default_time = 0, default_time_error = 0;
   for (const Phase& phase : phases_) {
     const auto baseline = baseline_of(phase);
-    if (!baseline || phase.iterations == 0) continue;
-    const auto n = static_cast<double>(phase.iterations);
+    if (!baseline) continue;
     session.baseline = report::BaselineSection{.time_s = baseline->time_s,
                                                .energy_j = baseline->energy_j,
                                                .windows = baseline->windows,
                                                .seconds = baseline->seconds};
-    const auto used = energy_between(*phase.first_end, *phase.last_end);
-    if (!used) continue;
-    energy += used->value;
-    energy_variance += square(used->error);
-    time += to_seconds(*phase.last_end - *phase.first_end).value();
-    default_energy += n * baseline->energy_j.value;
-    default_energy_error += n * baseline->energy_j.error;
-    default_time += n * baseline->time_s.value;
-    default_time_error += n * baseline->time_s.error;
+    for (const IterationRun& run : phase.runs) {
+      if (run.iterations == 0) continue;
+      const auto used = energy_between(run.first_end, run.last_end);
+      if (!used) continue;
+      const auto n = static_cast<double>(run.iterations);
+      energy += used->value;
+      energy_variance += square(used->error);
+      time += to_seconds(run.last_end - run.first_end).value();
+      default_energy += n * baseline->energy_j.value;
+      default_energy_error += n * baseline->energy_j.error;
+      default_time += n * baseline->time_s.value;
+      default_time_error += n * baseline->time_s.error;
+    }
   }
   if (!session.baseline) {
     session.no_saving_reason =
