@@ -354,6 +354,33 @@ TEST(Controller, OtherWorkStartsFromABaselineOfItsOwn) {
       << "longer iterations of other work are no slow-down";
 }
 
+// Also where no clock is held: a shifted job is no longer what was left or is only watched.
+TEST(Controller, OtherWorkIsSeenAtDefaultClocksToo) {
+  twin::JobSpec spec = twin::testing::compute_job(0.1);
+  spec.stages.push_back(spec.stages[0]);
+  spec.stages[0].iterations = 600;
+  spec.stages[1].length = 2.5;
+  Scene scene(spec);
+  scene.start("default");
+  scene.pass(200);
+  EXPECT_THAT(scene.all_events(), HasSubstr("the work changed"));
+  const auto s = scene.controller->finish();
+  EXPECT_NEAR(s.baseline->time_s.value, 0.25, 0.01);
+  EXPECT_LT(std::abs(s.saving->net_slowdown.value), 0.08);
+  EXPECT_THAT(scene.log.writes(), IsEmpty());
+}
+
+TEST(Controller, AClockThatCouldNotBeSetWasNotHeld) {
+  Scene scene(measured("LSTM"));
+  scene.start("static:1005");
+  scene.faults.fail(Call::kLockSmClocks, {ErrorKind::kNoPermission, "injected"});
+  scene.pass(60);
+  const auto s = scene.controller->finish();
+  EXPECT_FALSE(s.held_sm_mhz);
+  EXPECT_FALSE(s.time_to_hold_s);
+  EXPECT_TRUE(s.gpus[0].clocks_restored.empty()) << "never touched";
+}
+
 TEST(Controller, ANewCountStartsAnew) {
   Scene scene(measured("LSTM"));
   scene.start();
