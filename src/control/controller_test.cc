@@ -165,6 +165,29 @@ TEST(Controller, FindsHoldsAndTellsTheTruth) {
   }
 }
 
+// The 90 % interval of the report holds the simulator's truth about as often as it says.
+TEST(Controller, IntervalsHoldTheTruth) {
+  int inside = 0, all = 0;
+  double off = 0;
+  for (const char* name : {"LSTM", "stream", "dgemm"}) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed, ++all) {
+      Scene scene(measured(name), seed);
+      scene.start();
+      scene.pass(300);
+      const auto s = scene.controller->finish();
+      const auto truth = scene.bench.truth().jobs.at(0);
+      const double error =
+          s.saving->net_saving.value - (1 - truth.iterations_energy_j / truth.reference_j);
+      inside += std::abs(error) <= 1.645 * s.saving->net_saving.error;
+      off += error;
+    }
+  }
+  fmt::print("net saving: {} of {} intervals hold the truth, mean error {:+.2f} points\n", inside,
+             all, 100 * off / all);
+  EXPECT_GE(inside, all * 8 / 10);
+  EXPECT_NEAR(off / all, 0, 0.01);
+}
+
 TEST(Controller, WorksBelowALockFoundBefore) {
   Scene scene(measured("dgemm"));
   const gpu::ClockRange found{megahertz(210), megahertz(1200)};
