@@ -323,6 +323,10 @@ TEST(Controller, AGpuLostForGoodIsNotRestoredAndTheReportSaysSo) {
   ASSERT_TRUE(scene.reach(State::kHold, 200));
   scene.faults.lose_from();
   scene.pass(30);
+  EXPECT_EQ(std::ranges::count_if(scene.events,
+                                  [](const auto& line) { return line.contains("a GPU was lost"); }),
+            1)
+      << "told once, not at each step";
   const auto s = scene.controller->finish();
   EXPECT_TRUE(s.gpus[0].restore_failed);
   EXPECT_TRUE(scene.journal_left()) << "for gpoeo reset";

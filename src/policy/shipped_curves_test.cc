@@ -23,6 +23,8 @@ double iteration_s(std::uint64_t seed, std::uint64_t seeds) {
   return 0.05 * std::pow(3 / 0.05, u);
 }
 
+bool verbose() { return std::getenv("GPOEO_TEST_VERBOSE") != nullptr; }
+
 struct Score {
   double ratio = 0;  // mean of saving over the oracle's, workloads with >= 1 % to be had
   double net_ratio = 0;
@@ -31,8 +33,20 @@ struct Score {
   double settled_at_s = 0;
 };
 
-Score score(double limit, double job_s, double noise, std::uint64_t seeds, bool verbose = false) {
-  const auto path = std::filesystem::path(GPOEO_SOURCE_DIR) / "data/tables/a100.csv";
+struct Trial {
+  double limit = 0.05;
+  double job_s = 600;
+  double noise = 1;  // times DESIGN section 11's
+  const char* table = "a100";
+  std::uint64_t first_seed = 1000;
+  std::string_view only{};  // one workload
+};
+
+Score score(const Trial& trial) {
+  constexpr std::uint64_t seeds = 40;
+  const double limit = trial.limit;
+  const auto path =
+      std::filesystem::path(GPOEO_SOURCE_DIR) / "data/tables" / (std::string(trial.table) + ".csv");
   const auto table = response::read_response_table(path);
   EXPECT_TRUE(table) << (table ? "" : table.error().text);
   if (!table) return {};
@@ -40,28 +54,28 @@ Score score(double limit, double job_s, double noise, std::uint64_t seeds, bool 
   double with_gain = 0, runs = 0;
   const MeasuredSearch search;
   for (const auto& workload : table->workloads) {
+    if (!trial.only.empty() && workload.name != trial.only) continue;
     const auto curves = response::WorkloadCurves::fit(workload);
     if (!curves) continue;
     const Response response = [&](Hertz f) {
       const auto r = curves->at({.sm_mhz = to_mhz(f)});
       return testing::Reply{.time = r.relative_time, .power = *r.relative_power};
     };
-    Problem problem{.sm_clocks = testing::a100_clocks(), .max_slowdown = limit};
-    // Below what was measured the curves are flat, which no card is.
-    std::erase_if(problem.sm_clocks,
-                  [&](Hertz f) { return to_mhz(f) < curves->lines()[0].x.front(); });
+    Problem problem{.sm_clocks = {}, .max_slowdown = limit};
+    for (const double mhz : curves->lines()[0].x) problem.sm_clocks.push_back(megahertz(mhz));
     const auto best = testing::oracle(problem, response);
     double own_ratio = 0, own_violations = 0, own_slowdown = 0, own_mhz = 0, own_settled = 0;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-      testing::Run run{
-          .job_s = job_s, .iteration_s = iteration_s(seed, seeds), .seed = 1000 + seed};
-      run.noise.time_cv *= noise;
-      run.noise.drift_sigma *= noise;
-      run.noise.power_cv *= noise;
+      testing::Run run{.job_s = trial.job_s,
+                       .iteration_s = iteration_s(seed, seeds),
+                       .seed = trial.first_seed + seed};
+      run.noise.time_cv *= trial.noise;
+      run.noise.drift_sigma *= trial.noise;
+      run.noise.power_cv *= trial.noise;
       const auto outcome = simulate(search, problem, response, run);
       own_violations += outcome.steady_slowdown > limit + 0.005;
       own_slowdown += outcome.steady_slowdown;
-      own_mhz += outcome.held ? to_mhz(*outcome.held) : 1410;
+      own_mhz += to_mhz(outcome.held.value_or(problem.sm_clocks.back()));
       own_settled += outcome.settled_at_s;
       total.saving += outcome.steady_saving;
       total.oracle += best.saving;
@@ -78,12 +92,13 @@ Score score(double limit, double job_s, double noise, std::uint64_t seeds, bool 
     }
     total.violations += own_violations;
     total.settled_at_s += own_settled;
-    if (verbose) {
+    if (verbose()) {
       fmt::print(
           "  {:<22} oracle {:5.1f} % at {:4.0f} MHz, ratio {:5.3f}, mean {:4.0f} MHz {:+5.2f} %, "
           "violations {:4.1f} %, settled {:3.0f} s\n",
-          workload.name, 100 * best.saving, best.sm ? to_mhz(*best.sm) : 1410, own_ratio / n,
-          own_mhz / n, 100 * own_slowdown / n, 100 * own_violations / n, own_settled / n);
+          workload.name, 100 * best.saving, to_mhz(best.sm.value_or(problem.sm_clocks.back())),
+          own_ratio / n, own_mhz / n, 100 * own_slowdown / n, 100 * own_violations / n,
+          own_settled / n);
     }
   }
   total.ratio /= with_gain;
@@ -95,33 +110,51 @@ Score score(double limit, double job_s, double noise, std::uint64_t seeds, bool 
   return total;
 }
 
-void print(const char* what, double limit, const Score& s) {
+void print(const Trial& t, const Score& s) {
   fmt::print(
-      "a100 {} limit {:4.1f} %: {:.3f} of the oracle's saving ({:.1f} % of {:.1f} %), net {:.3f}, "
-      "violations {:.1f} %, held after {:.0f} s\n",
-      what, 100 * limit, s.ratio, 100 * s.saving, 100 * s.oracle, s.net_ratio, 100 * s.violations,
-      s.settled_at_s);
+      "{} {:4.0f} s, limit {:4.1f} %, noise x{:.0f}: {:.3f} of the oracle's saving ({:.1f} % of "
+      "{:.1f} %), net {:.3f}, violations {:.1f} %, held after {:.0f} s\n",
+      t.table, t.job_s, 100 * t.limit, t.noise, s.ratio, 100 * s.saving, 100 * s.oracle,
+      s.net_ratio, 100 * s.violations, s.settled_at_s);
 }
 
-bool verbose() { return std::getenv("GPOEO_TEST_VERBOSE") != nullptr; }
+Score printed(const Trial& trial) {
+  const Score s = score(trial);
+  print(trial, s);
+  return s;
+}
 
 TEST(ShippedCurves, SavesNearlyAllAtFivePercent) {
-  const Score s = score(0.05, 600, 1, 40, verbose());
-  print("600 s", 0.05, s);
-  EXPECT_GE(s.ratio, 0.93);
-  EXPECT_LE(s.violations, 0.05);
+  const Score s = printed({});
+  EXPECT_GE(s.ratio, 0.95);
+  EXPECT_GE(s.net_ratio, 0.90);
+  EXPECT_LE(s.violations, 0.03);
 }
 
-TEST(ShippedCurves, OtherLimitsAndLengths) {
+// The options were chosen on the seeds above and on this card's tables; these were not looked at.
+TEST(ShippedCurves, SavesOnOtherSeedsAndAnotherCardToo) {
+  const Score seeds = printed({.first_seed = 777'000});
+  EXPECT_GE(seeds.ratio, 0.93);
+  EXPECT_LE(seeds.violations, 0.05);
+  const Score card = printed({.table = "titanx", .first_seed = 778'000});
+  EXPECT_LE(card.violations, 0.05);
+  EXPECT_GE(card.ratio, 0.8);
+}
+
+// Bound by the host down to a third of the clock: what saves most lies far below the first probe.
+TEST(ShippedCurves, GoesFarDownWhereTimeStandsStill) {
+  EXPECT_GE(score({.only = "kmeans"}).ratio, 0.95);
+  EXPECT_GE(score({.only = "LSTM"}).ratio, 0.975);
+}
+
+TEST(ShippedCurves, OtherLimitsLengthsAndNoise) {
   for (const double limit : {0.01, 0.02, 0.10}) {
-    const Score s = score(limit, 600, 1, 40, verbose());
-    print("600 s", limit, s);
-    EXPECT_LE(s.violations, 0.08) << limit;
+    EXPECT_LE(printed({.limit = limit}).violations, 0.05) << limit;
   }
   for (const double job_s : {120.0, 300.0, 1800.0}) {
-    print(fmt::format("{:.0f} s", job_s).c_str(), 0.05, score(0.05, job_s, 1, 40));
+    EXPECT_LE(printed({.job_s = job_s}).violations, 0.05) << job_s;
   }
-  print("600 s, twice the noise,", 0.05, score(0.05, 600, 2, 40));
+  EXPECT_LE(printed({.noise = 2}).violations, 0.05);
 }
 
 }  // namespace
