@@ -83,6 +83,15 @@ class Search {
     return *next;
   }
 
+  // Halfway between the highest measured clock and the default; nullopt when there is none between.
+  std::optional<Hertz> closer_to_default() const {
+    const Hertz top = problem_.sm_clocks.back(), highest = measured_.back().sm;
+    auto next = std::ranges::lower_bound(problem_.sm_clocks, (highest + top) / 2);
+    if (*next == top && next != problem_.sm_clocks.begin()) --next;
+    if (*next <= highest) return std::nullopt;
+    return *next;
+  }
+
   // Whether a measured clock that may be held lies so near to `f` that it tells what `f` will do.
   bool known_nearby(Hertz f) const {
     const double near = options_.near * problem_.sm_clocks.back().value();
@@ -186,11 +195,9 @@ Decision MeasuredSearch::decide(const Problem& problem,
       return at_clock(Purpose::kHold, best->sm, evidence(*best));
     }
     // Everything measured is too slow or saves nothing: look once more close to the top.
-    const Hertz highest = estimates->clocks.back().sm;
-    const Hertz halfway = *std::ranges::lower_bound(problem.sm_clocks, (highest + top) / 2);
-    const bool room = (top - halfway).value() > options_.near * top.value();
-    if (room && search.probes() < options_.most_probes && halfway > highest) {
-      return at_clock(Purpose::kProbe, halfway, "closer to default clocks");
+    const auto closer = search.closer_to_default();
+    if (closer && search.probes() < options_.most_probes) {
+      return at_clock(Purpose::kProbe, *closer, "closer to default clocks");
     }
     return {.purpose = Purpose::kLeave,
             .setting = {},
