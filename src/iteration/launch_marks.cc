@@ -30,6 +30,7 @@ constexpr double kAlternatingShare = 0.85;
 // Marks of one level have spacings that differ by less than this factor.
 constexpr double kSameSpacing = 1.1;
 constexpr std::size_t kMarksPerLevel = 16;
+constexpr std::size_t kLeastChosen = 6;
 // Levels made of the candidates of one spacing before the rest, which covers little, is given up.
 constexpr int kMostTries = 32;
 constexpr std::size_t kMostLevels = 8;
@@ -170,15 +171,20 @@ std::vector<Mark> choose_marks(std::vector<Mark> all, const LevelPlan& plan) {
   }
   if (last == nullptr) last = &all.front();
   std::vector<Mark> chosen = {*last};
+  std::vector<Mark> spare;
   std::array<bool, kMarksPerLevel> taken{};
   for (const Mark& mark : all) {
     const auto part = std::min(
         kMarksPerLevel - 1,
         static_cast<std::size_t>(mark.offset / plan.spacing * kMarksPerLevel));
-    if (taken[part] || mark.key == last->key || mark.offset > last->offset) continue;
+    if (mark.key == last->key || mark.offset > last->offset) continue;
+    (taken[part] ? spare : chosen).push_back(mark);
     taken[part] = true;
-    chosen.push_back(mark);
   }
+  // Marks crowded in one part (an optimizer) still make up for each other's losses.
+  const std::size_t missing = kLeastChosen - std::min(kLeastChosen, chosen.size());
+  spare.resize(std::min(spare.size(), missing));
+  chosen.insert(chosen.end(), spare.begin(), spare.end());
   std::ranges::stable_sort(chosen, {}, &Mark::offset);
   // The end mark stays last among equals.
   const auto at = std::ranges::find(chosen, last->key, &Mark::key);
@@ -213,42 +219,45 @@ struct Level {
   std::vector<std::uint32_t> reference_at;
 };
 
-// Makes one level of `pool` around its best candidate and takes its members out of the pool.
-std::optional<Level> make_level(std::span<const Launch> launches, std::vector<Candidate*>& pool) {
+// The best candidate of a pool and those that alternate with it.
+struct Group {
+  const Candidate* reference = nullptr;
+  struct Member {
+    const Candidate* mark = nullptr;
+    double lag = 0;  // launches after the reference, mean
+  };
+  std::vector<Member> members;
+  std::size_t agreeing = 0;  // members that count as evidence
+};
+
+Group take_group(std::vector<const Candidate*>& pool) {
   const auto better = [](const Candidate* a, const Candidate* b) {
     const double x = a->regular * static_cast<double>(a->at.size());
     const double y = b->regular * static_cast<double>(b->at.size());
     return x != y ? x < y : a->run > b->run;
   };
-  const Candidate& reference = **std::ranges::max_element(pool, better);
-  Level level;
-  LevelPlan& plan = level.plan;
+  Group group;
+  group.reference = *std::ranges::max_element(pool, better);
+  std::erase_if(pool, [&](const Candidate* c) {
+    const Alternation with = alternation(*group.reference, *c, kAlternatingShare);
+    if (c != group.reference && with.share < kAlternatingShare) return false;
+    const bool equal = std::abs(c->spacing / group.reference->spacing - 1) <= kEqualSpacing;
+    group.agreeing += group.reference->at.size() >= kSafeRepeats || equal;
+    group.members.push_back({c, with.lag});
+    return true;
+  });
+  return group;
+}
+
+LevelPlan outline(std::span<const Launch> launches, const Candidate& reference) {
+  LevelPlan plan;
   plan.spacing = reference.spacing;
   plan.shortest = reference.shortest;
   plan.repeats = reference.at.size();
-  plan.origin = find_origin(launches, reference);
-  level.reference_at = reference.at;
   const double regular = reference.regular * static_cast<double>(reference.at.size() - 1);
-  plan.coverage = std::min(
-      1.0, (regular + 1) * reference.spacing / static_cast<double>(launches.size()));
-
-  std::vector<Mark> marks;
-  std::size_t agreeing = 0;
-  const double reference_offset = first_offset(plan, reference);
-  std::erase_if(pool, [&](const Candidate* c) {
-    const Alternation with = alternation(reference, *c, kAlternatingShare);
-    if (c != &reference && with.share < kAlternatingShare) return false;
-    const bool equal = std::abs(c->spacing / plan.spacing - 1) <= kEqualSpacing;
-    agreeing += plan.repeats >= kSafeRepeats || equal;
-    marks.push_back({c->key, c->run,
-                     offset_in_repeat(plan, *c, reference_offset, with.lag)});
-    return true;
-  });
-  if (marks.size() < kLeastMarks || agreeing * (plan.repeats - 2) < kLeastEvidence) {
-    return std::nullopt;
-  }
-  plan.marks = choose_marks(std::move(marks), plan);
-  return level;
+  plan.coverage =
+      std::min(1.0, (regular + 1) * reference.spacing / static_cast<double>(launches.size()));
+  return plan;
 }
 
 // Marks of one level that swap places (interleaved streams) too often for kAlternatingShare found a
@@ -261,6 +270,25 @@ bool is_known(const std::vector<Level>& levels, const LevelPlan& plan) {
   });
 }
 
+// The level of a group, unless it is chance, covers little or is known.
+std::optional<Level> make_level(std::span<const Launch> launches, const Group& group,
+                                const std::vector<Level>& levels) {
+  const Candidate& reference = *group.reference;
+  LevelPlan plan = outline(launches, reference);
+  const bool enough = group.members.size() >= kLeastMarks &&
+                      group.agreeing * (plan.repeats - 2) >= kLeastEvidence;
+  if (!enough || plan.coverage < kReportedCoverage || is_known(levels, plan)) return std::nullopt;
+  plan.origin = find_origin(launches, reference);
+  const double reference_offset = first_offset(plan, reference);
+  std::vector<Mark> marks;
+  for (const Group::Member& member : group.members) {
+    marks.push_back({member.mark->key, member.mark->run,
+                     offset_in_repeat(plan, *member.mark, reference_offset, member.lag)});
+  }
+  plan.marks = choose_marks(std::move(marks), plan);
+  return Level{std::move(plan), reference.at};
+}
+
 std::vector<Level> make_levels(std::span<const Launch> launches,
                                std::vector<Candidate>& candidates) {
   std::ranges::sort(candidates, {}, &Candidate::spacing);
@@ -271,14 +299,12 @@ std::vector<Level> make_levels(std::span<const Launch> launches,
            candidates[end].spacing <= candidates[begin].spacing * kSameSpacing) {
       ++end;
     }
-    std::vector<Candidate*> pool;
+    std::vector<const Candidate*> pool;
     for (std::size_t i = begin; i < end; ++i) pool.push_back(&candidates[i]);
     // Loops of equal length that follow each other (training, validation) part here.
     for (int tries = 0; tries < kMostTries && !pool.empty(); ++tries) {
-      auto level = make_level(launches, pool);
-      if (level && level->plan.coverage >= kReportedCoverage && !is_known(levels, level->plan)) {
-        levels.push_back(std::move(*level));
-      }
+      auto level = make_level(launches, take_group(pool), levels);
+      if (level) levels.push_back(std::move(*level));
     }
     begin = end;
   }
