@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpoeo compare A.csv B.csv: how much longer an iteration takes in trace B than in trace A.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -57,16 +57,15 @@ int run_compare(const CompareOptions& options) {
 void add_compare(CLI::App& root, Invocation& invocation) {
   const auto options = std::make_shared<CompareOptions>();
   CLI::App* verb = root.add_subcommand(
-      "compare", "Say how much longer an iteration takes in trace B than in trace A, with a 90 % "
-                 "interval, without knowing the period.");
+      "compare",
+      "Say how much longer an iteration takes in trace B than in trace A, with a 90 % "
+      "interval, without knowing the period.");
   verb->footer("Example: gpoeo compare default.power.csv 1200mhz.power.csv --json");
   verb->add_option("A.csv", options->a, "Power trace: t_us,power_mW (also .gz)")->required();
-  verb->add_option("B.csv", options->b, "Power trace of the same job at another clock")
-      ->required();
+  verb->add_option("B.csv", options->b, "Power trace of the same job at another clock")->required();
   verb->add_flag("--json", options->json, "Print one JSON object");
-  verb->callback([options, &invocation] {
-    invocation.action = [options] { return run_compare(*options); };
-  });
+  verb->callback(
+      [options, &invocation] { invocation.action = [options] { return run_compare(*options); }; });
 }
 
 }  // namespace gpoeo::app

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpoeo detect FILE: the iterations in a recorded power trace or launch log.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <ctime>
@@ -134,10 +134,11 @@ int run_detect(const DetectOptions& options) {
 
 void add_detect(CLI::App& root, Invocation& invocation) {
   const auto options = std::make_shared<DetectOptions>();
-  CLI::App* verb = root.add_subcommand(
-      "detect", "Find the iterations in a recorded power trace or launch log.");
-  verb->footer("Example: gpoeo detect train.power.csv --plot train.svg\n"
-               "         gpoeo detect train.launches.csv.gz --launches --json");
+  CLI::App* verb =
+      root.add_subcommand("detect", "Find the iterations in a recorded power trace or launch log.");
+  verb->footer(
+      "Example: gpoeo detect train.power.csv --plot train.svg\n"
+      "         gpoeo detect train.launches.csv.gz --launches --json");
   verb->add_option("FILE", options->file,
                    "Power trace (t_us,power_mW) or launch log (t_ns,function_id), also .gz")
       ->required();
@@ -145,9 +146,8 @@ void add_detect(CLI::App& root, Invocation& invocation) {
   verb->add_flag("--json", options->json, "Print one JSON object");
   verb->add_option("--plot", options->plot,
                    "Write an SVG picture: the trace, one period of it folded, its spectrum");
-  verb->callback([options, &invocation] {
-    invocation.action = [options] { return run_detect(*options); };
-  });
+  verb->callback(
+      [options, &invocation] { invocation.action = [options] { return run_detect(*options); }; });
 }
 
 }  // namespace gpoeo::app

@@ -20,10 +20,17 @@ std::string escape(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -49,11 +56,12 @@ class Panel {
     print("<rect x='{}' y='{}' width='{}' height='{}' class='frame'/>\n", kLeft, top_,
           kWidth - kLeft - kRight, kPanelHeight);
     for (int i = 0; i <= 4; ++i) {
-      const double u = i / 4.0, vx = x.low + u * (x.high - x.low), vy = y.low + u * (y.high - y.low);
+      const double u = i / 4.0, vx = x.low + u * (x.high - x.low),
+                   vy = y.low + u * (y.high - y.low);
       print("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{:.4g}</text>\n", px(vx),
             top_ + kPanelHeight + 16, vx);
-      print("<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{:.4g}</text>\n", kLeft - 6,
-            py(vy) + 4, vy);
+      print("<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{:.4g}</text>\n", kLeft - 6, py(vy) + 4,
+            vy);
     }
   }
 

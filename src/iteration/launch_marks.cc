@@ -5,27 +5,18 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "iteration/occurrences.h"
+#include "iteration/mark_candidates.h"
 
 namespace gpoeo::iteration {
 namespace {
 
-// A mark must come back at least so often; below kSafeRepeats, where equal spacing can be chance, to
-// a tighter tolerance.
-constexpr std::size_t kLeastRepeats = 3;
-constexpr std::size_t kSafeRepeats = 16;
-constexpr double kSpacingTolerance = 0.2;
-constexpr double kTightTolerance = 0.05;
 // A level needs two marks, and so many agreeing spacings in all: one mark in a random stream of
 // many ids is regular by chance soon, several alternating ones are not. Below kSafeRepeats only
 // marks of (nearly) the same spacing are evidence.
 constexpr std::size_t kLeastMarks = 2;
 constexpr std::size_t kLeastEvidence = 12;
 constexpr double kEqualSpacing = 0.005;
-constexpr double kBelievedShare = 0.75;
-// Shares of the spacings of one mark that must be regular (lost records and pauses spoil some; a
-// random stream reaches about 0.15), and of the spacings in which two marks of a level alternate.
-constexpr double kRegularShare = 0.6;
+// Share of the spacings in which two marks of a level alternate.
 constexpr double kAlternatingShare = 0.85;
 // Marks of one level have spacings that differ by less than this factor.
 constexpr double kSameSpacing = 1.1;
@@ -34,7 +25,6 @@ constexpr std::size_t kLeastChosen = 6;
 // Levels made of the candidates of one spacing before the rest, which covers little, is given up.
 constexpr int kMostTries = 32;
 constexpr std::size_t kMostLevels = 8;
-constexpr std::size_t kMostCandidates = std::size_t{1} << 15;
 // Coverage from which a level is reported, may be counted at all, and counts as "the stream".
 constexpr double kReportedCoverage = 0.1;
 constexpr double kCountedCoverage = 0.3;
@@ -45,100 +35,6 @@ constexpr std::uint32_t kMostInner = 48;
 // No training step is so short: below, the repeat is a layer or a time step, and any longer one is
 // preferred.
 constexpr double kShortestStep_s = 1e-3;
-
-struct Candidate {
-  std::uint64_t key = 0;
-  std::size_t run = 0;
-  double spacing = 0;
-  double shortest = 0;
-  double regular = 0;
-  std::vector<std::uint32_t> at;
-};
-
-double percentile(std::vector<std::uint32_t>& values, double share) {
-  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(
-                                        share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), nth, values.end());
-  return *nth;
-}
-
-// The run as a mark, if its spacing is regular enough.
-std::optional<Candidate> as_candidate(std::span<const std::uint32_t> at) {
-  std::vector<std::uint32_t> gaps(at.size() - 1);
-  for (std::size_t i = 0; i + 1 < at.size(); ++i) gaps[i] = at[i + 1] - at[i];
-  const double median = percentile(gaps, 0.5);
-  const double slack =
-      median * (at.size() < kSafeRepeats ? kTightTolerance : kSpacingTolerance);
-  std::erase_if(gaps, [&](std::uint32_t gap) { return std::abs(gap - median) > slack; });
-  const double regular = static_cast<double>(gaps.size()) / static_cast<double>(at.size() - 1);
-  if (regular < kRegularShare) return std::nullopt;
-  Candidate c;
-  c.spacing = median;
-  c.shortest = percentile(gaps, 0.1);
-  c.regular = regular;
-  return c;
-}
-
-// Appends the runs of one length that are regular. Of runs that occur only a few times many are
-// regular by chance (in a stream with a loop in it the more so, as all spacings are multiples of
-// the loop), so those of one count are believed only if most of them are regular.
-// Gives back whether longer runs are worth a look.
-bool collect_candidates(std::span<const Launch> launches, std::size_t run,
-                        std::vector<Candidate>& out) {
-  const Occurrences occurrences(launches, run);
-  const std::size_t stride = occurrences.size() / kMostCandidates + 1;
-  std::array<std::size_t, kSafeRepeats> all{}, regular{};
-  std::vector<Candidate> found;
-  for (std::size_t i = 0; i < occurrences.size(); i += stride) {
-    const auto at = occurrences.at(i);
-    if (at.size() < kLeastRepeats) continue;
-    auto candidate = as_candidate(at);
-    if (at.size() < kSafeRepeats) {
-      ++all[at.size()];
-      regular[at.size()] += candidate.has_value();
-    }
-    if (!candidate) continue;
-    candidate->key = occurrences.key(i);
-    candidate->run = run;
-    candidate->at.assign(at.begin(), at.end());
-    found.push_back(std::move(*candidate));
-  }
-  for (Candidate& c : found) {
-    const std::size_t n = c.at.size();
-    const bool believed = n >= kSafeRepeats || static_cast<double>(regular[n]) >=
-                                                   kBelievedShare * static_cast<double>(all[n]);
-    if (believed) out.push_back(std::move(c));
-  }
-  // What repeats at least thrice has at most a third as many distinct runs as launches.
-  return 2 * occurrences.size() < launches.size();
-}
-
-struct Alternation {
-  double share = 0;  // of the spacings of `a` that hold `b` exactly once
-  double lag = 0;    // launches from `a` to that `b`, mean
-};
-
-// Gives up, with a share of 0, when that will stay below `least_share`.
-Alternation alternation(const Candidate& a, const Candidate& b, double least_share) {
-  Alternation result;
-  const auto may_miss =
-      static_cast<std::size_t>((1 - least_share) * static_cast<double>(a.at.size() - 1));
-  std::size_t once = 0, missed = 0;
-  auto next = std::ranges::lower_bound(b.at, a.at.front());
-  for (std::size_t i = 0; i + 1 < a.at.size(); ++i) {
-    const auto first = next;
-    while (next != b.at.end() && *next < a.at[i + 1]) ++next;
-    if (next - first != 1) {
-      if (++missed > may_miss) return {};
-      continue;
-    }
-    ++once;
-    result.lag += *first - a.at[i];
-  }
-  result.share = static_cast<double>(once) / static_cast<double>(a.at.size() - 1);
-  if (once > 0) result.lag /= static_cast<double>(once);
-  return result;
-}
 
 // Where the repeats begin: back from the first reference mark as long as the launches are of the
 // kinds that occur later too. A program's own start-up uses others.
@@ -159,9 +55,9 @@ std::size_t find_origin(std::span<const Launch> launches, const Candidate& refer
   return origin;
 }
 
-// One mark of each part of the repeat, the shortest run first, and the one nearest the end. A run of
-// several launches that straddles two repeats may by chance (lost records) seem to end just before
-// the end, so such a mark has to keep clear of it.
+// One mark of each part of the repeat, the shortest run first, and the one nearest the end. A run
+// of several launches that straddles two repeats may by chance (lost records) seem to end just
+// before the end, so such a mark has to keep clear of it.
 std::vector<Mark> choose_marks(std::vector<Mark> all, const LevelPlan& plan) {
   std::ranges::stable_sort(all, {}, &Mark::run);
   const auto may_end = [&](const Mark& m) { return m.run == 0 || m.offset <= plan.shortest - 1; };
@@ -175,8 +71,7 @@ std::vector<Mark> choose_marks(std::vector<Mark> all, const LevelPlan& plan) {
   std::array<bool, kMarksPerLevel> taken{};
   for (const Mark& mark : all) {
     const auto part = std::min(
-        kMarksPerLevel - 1,
-        static_cast<std::size_t>(mark.offset / plan.spacing * kMarksPerLevel));
+        kMarksPerLevel - 1, static_cast<std::size_t>(mark.offset / plan.spacing * kMarksPerLevel));
     if (mark.key == last->key || mark.offset > last->offset) continue;
     (taken[part] ? spare : chosen).push_back(mark);
     taken[part] = true;
@@ -275,8 +170,8 @@ std::optional<Level> make_level(std::span<const Launch> launches, const Group& g
                                 const std::vector<Level>& levels) {
   const Candidate& reference = *group.reference;
   LevelPlan plan = outline(launches, reference);
-  const bool enough = group.members.size() >= kLeastMarks &&
-                      group.agreeing * (plan.repeats - 2) >= kLeastEvidence;
+  const bool enough =
+      group.members.size() >= kLeastMarks && group.agreeing * (plan.repeats - 2) >= kLeastEvidence;
   if (!enough || plan.coverage < kReportedCoverage || is_known(levels, plan)) return std::nullopt;
   plan.origin = find_origin(launches, reference);
   const double reference_offset = first_offset(plan, reference);
@@ -321,10 +216,12 @@ bool nests(const Level& inner, const Level& outer, std::uint32_t most) {
     for (; next != inner.reference_at.end() && *next < outer.reference_at[i + 1]; ++next) ++inside;
     counts.push_back(inside);
   }
-  const double median = percentile(counts, 0.5);
+  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+  std::ranges::nth_element(counts, middle);
+  const double median = *middle;
   // One lost record makes the number differ by one.
-  const auto same = std::ranges::count_if(
-      counts, [&](std::uint32_t n) { return std::abs(n - median) <= 1; });
+  const auto same =
+      std::ranges::count_if(counts, [&](std::uint32_t n) { return std::abs(n - median) <= 1; });
   return median >= 2 && median <= most &&
          static_cast<double>(same) >= kAlternatingShare * static_cast<double>(counts.size());
 }
@@ -337,11 +234,11 @@ double period_s(std::span<const Launch> launches, const Level& level) {
 
 std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
                                           const std::vector<Level>& levels) {
-  const auto full = std::ranges::find_if(
-      levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
+  const auto full =
+      std::ranges::find_if(levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
   if (full == levels.end()) {
-    const auto widest = std::ranges::max_element(
-        levels, {}, [](const Level& l) { return l.plan.coverage; });
+    const auto widest =
+        std::ranges::max_element(levels, {}, [](const Level& l) { return l.plan.coverage; });
     if (widest == levels.end() || widest->plan.coverage < kCountedCoverage) return std::nullopt;
     return static_cast<std::size_t>(widest - levels.begin());
   }
@@ -356,8 +253,8 @@ std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
 
 void keep_the_widest(std::vector<Level>& levels) {
   while (levels.size() > kMostLevels) {
-    levels.erase(std::ranges::min_element(
-        levels, {}, [](const Level& l) { return l.plan.coverage; }));
+    levels.erase(
+        std::ranges::min_element(levels, {}, [](const Level& l) { return l.plan.coverage; }));
   }
 }
 

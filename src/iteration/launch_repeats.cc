@@ -51,8 +51,7 @@ struct Epoch {
   std::size_t memory_bytes() const;
 };
 
-Epoch::Epoch(const LaunchStructure& structure, std::uint64_t first_launch,
-             std::size_t recent_ends)
+Epoch::Epoch(const LaunchStructure& structure, std::uint64_t first_launch, std::size_t recent_ends)
     : counted(structure.counted) {
   std::size_t marks = 0;
   for (const LevelPlan& plan : structure.levels) marks += plan.marks.size();
@@ -147,8 +146,7 @@ class LaunchRepeats::Impl {
   bool lost_ = false;            // the counted level fell silent
 };
 
-void LaunchRepeats::Impl::push(std::int64_t t_ns, std::uint64_t function_id,
-                               std::uint32_t stream) {
+void LaunchRepeats::Impl::push(std::int64_t t_ns, std::uint64_t function_id, std::uint32_t stream) {
   const Launch launch{t_ns, fold_function_id(function_id), stream};
   const std::uint64_t position = launches_++;
   last_ns_ = t_ns;

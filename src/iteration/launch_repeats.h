@@ -5,8 +5,8 @@
 // A program's loop leaves marks: launches, or short runs of launches, that occur once per repeat.
 // Marks with the same spacing, one of each between two of any other, form a level: a layer, a
 // micro-step, a step, a validation cycle. Spacing is measured in launches, not in seconds, so a
-// clock change, a slow data loader or a pause does not disturb it. One level is counted (`counted`),
-// all are reported. docs/iterations.md tells how levels are found, and their limits.
+// clock change, a slow data loader or a pause does not disturb it. One level is counted
+// (`counted`), all are reported. docs/iterations.md tells how levels are found, and their limits.
 //
 // Robust to: ids that change with the shape of the data, extra launches, lost records, launches of
 // several streams interleaved in any order, pauses and validation between steps, CUDA graphs (a
@@ -26,7 +26,7 @@ namespace gpoeo::iteration {
 
 struct LaunchRepeatsOptions {
   // Launches kept while structure is being learned, 16 bytes each, and for a moment while learning
-  // about 60 bytes each; all of it is given back when the structure is known. A repeat longer than
+  // about 30 bytes each; all of it is given back when the structure is known. A repeat longer than
   // a third of this is not found.
   std::size_t max_buffered_launches = std::size_t{1} << 20;
   // End times kept for each level, newest last.

@@ -48,8 +48,8 @@ TEST_P(LaunchRepeatsSeeds, CountsNestedRepeatsAndReportsEachLevel) {
 
 TEST_P(LaunchRepeatsSeeds, CountsThroughOnePercentLostRecords) {
   for (const int micro : {1, 4, 8}) {
-    expect_exact(testing::drop_launches(testing::nested_program(seed(), 60, micro, 12), seed() + 100,
-                                        0.01));
+    expect_exact(
+        testing::drop_launches(testing::nested_program(seed(), 60, micro, 12), seed() + 100, 0.01));
   }
   expect_exact(testing::drop_launches(testing::shaped_program(seed(), 100, 500, 40, 5, 20),
                                       seed() + 200, 0.01));

@@ -151,15 +151,15 @@ SlowdownEstimate compare_traces(const PowerTrace& a, const PowerTrace& b) {
   const Combined combined =
       combine(lines, kEndUncertainty_s / std::min(x->duration_s(), y->duration_s()));
   if (combined.sigma > kMostSigma) {
-    return without(fmt::format("the rhythm wanders too much (+-{:.1f} %)",
-                               100 * k90 * combined.sigma));
+    return without(
+        fmt::format("the rhythm wanders too much (+-{:.1f} %)", 100 * k90 * combined.sigma));
   }
   SlowdownEstimate estimate;
   estimate.time_ratio = std::exp(combined.log_ratio);
   estimate.low = std::exp(combined.log_ratio - k90 * combined.sigma);
   estimate.high = std::exp(combined.log_ratio + k90 * combined.sigma);
-  estimate.confidence = std::clamp(
-      scale->correlation * (1 - combined.sigma / (2 * kMostSigma)), 0.0, 1.0);
+  estimate.confidence =
+      std::clamp(scale->correlation * (1 - combined.sigma / (2 * kMostSigma)), 0.0, 1.0);
   return estimate;
 }
 

@@ -112,8 +112,7 @@ TEST(CompareIterationEnds, IsExact) {
 }
 
 TEST(CompareIterationEnds, WidensWithTheScatterOfTheIterations) {
-  const std::vector<std::int64_t> even = {0, 100, 200, 300, 400},
-                                  uneven = {0, 80, 200, 320, 400};
+  const std::vector<std::int64_t> even = {0, 100, 200, 300, 400}, uneven = {0, 80, 200, 320, 400};
   const auto estimate = compare_iteration_ends(even, uneven);
   ASSERT_TRUE(estimate.time_ratio);
   EXPECT_DOUBLE_EQ(*estimate.time_ratio, 1);
