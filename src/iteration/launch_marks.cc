@@ -251,6 +251,10 @@ std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
   return static_cast<std::size_t>(counted - levels.begin());
 }
 
+bool is_firm(const LevelPlan& plan) {
+  return plan.coverage >= kFullCoverage && plan.marks.size() >= kLeastChosen;
+}
+
 void keep_the_widest(std::vector<Level>& levels) {
   while (levels.size() > kMostLevels) {
     levels.erase(
@@ -266,14 +270,13 @@ LaunchStructure learn_structure(std::span<const Launch> launches) {
   for (std::size_t run = 0; run < kRunLengths.size(); ++run) {
     const bool longer_may_help = collect_candidates(launches, run, candidates);
     // Pairs tell where one loop hands over to another, so they are always worth it; longer runs
-    // only when shorter ones leave the stream unexplained.
+    // only when shorter ones leave the stream unexplained or marked by a few launches only.
     if (run == 0 && longer_may_help) continue;
     auto levels = make_levels(launches, candidates);
     keep_the_widest(levels);
     structure.counted = choose_counted(launches, levels);
     structure.levels.clear();
-    const bool explained =
-        structure.counted && levels[*structure.counted].plan.coverage >= kFullCoverage;
+    const bool explained = structure.counted && is_firm(levels[*structure.counted].plan);
     for (Level& level : levels) structure.levels.push_back(std::move(level.plan));
     if (explained || !longer_may_help) break;
   }

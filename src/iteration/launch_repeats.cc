@@ -23,6 +23,7 @@ constexpr std::uint64_t kMostBackoff = 64;
 constexpr double kSilentSpacings = 64;
 constexpr double kLeastSilence = 4096;
 constexpr double kTrustedCoverage = 0.7;
+constexpr std::uint64_t kWellKnown = 64;
 // Spacings that differ by less are the same repeat, learned again.
 constexpr double kSameSpacing = 0.1;
 
@@ -195,6 +196,11 @@ void LaunchRepeats::Impl::replay(Epoch& epoch) const {
 void LaunchRepeats::Impl::adopt(Epoch epoch) {
   const LaunchTracker* before = active_.counted_tracker();
   const LaunchTracker* now = epoch.counted_tracker();
+  // A part of a repeat that has been counted often is no news.
+  if (before != nullptr && !lost_ && before->coverage() >= kTrustedCoverage &&
+      before->completed() >= kWellKnown && now->spacing() < (1 - kSameSpacing) * before->spacing()) {
+    return;
+  }
   const bool same = before != nullptr && !lost_ &&
                     std::abs(now->spacing() / before->spacing() - 1) <= kSameSpacing &&
                     now->completed() >= before->completed();
