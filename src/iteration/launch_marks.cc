@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kLeastMarks = 2;
 constexpr std::size_t kLeastEvidence = 12;
 constexpr double kEqualSpacing = 0.005;
+constexpr double kLongSpacing = 1000;
 // Share of the spacings in which two marks of a level alternate.
 constexpr double kAlternatingShare = 0.85;
 // Marks of one level have spacings that differ by less than this factor.
@@ -136,8 +137,11 @@ Group take_group(std::vector<const Candidate*>& pool) {
   std::erase_if(pool, [&](const Candidate* c) {
     const Alternation with = alternation(*group.reference, *c, kAlternatingShare);
     if (c != group.reference && with.share < kAlternatingShare) return false;
-    const bool equal = std::abs(c->spacing / group.reference->spacing - 1) <= kEqualSpacing;
-    group.agreeing += group.reference->at.size() >= kSafeRepeats || equal;
+    const double off = std::abs(c->spacing / group.reference->spacing - 1);
+    const bool equal = group.reference->at.size() >= kSafeRepeats || off <= kEqualSpacing;
+    // Long spacings that agree to the launch, every time, are hardly chance.
+    const bool exact = c->regular == 1 && off == 0 && c->spacing >= kLongSpacing;
+    group.agreeing += (equal ? 1 : 0) + (exact ? 1 : 0);
     group.members.push_back({c, with.lag});
     return true;
   });

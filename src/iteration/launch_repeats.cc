@@ -198,7 +198,8 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
   const LaunchTracker* now = epoch.counted_tracker();
   // A part of a repeat that has been counted often is no news.
   if (before != nullptr && !lost_ && before->coverage() >= kTrustedCoverage &&
-      before->completed() >= kWellKnown && now->spacing() < (1 - kSameSpacing) * before->spacing()) {
+      before->completed() >= kWellKnown &&
+      now->spacing() < (1 - kSameSpacing) * before->spacing()) {
     return;
   }
   const bool same = before != nullptr && !lost_ &&
