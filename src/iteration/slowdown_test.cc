@@ -83,6 +83,21 @@ TEST(CompareTraces, RefusesWhatCannotBeKnown) {
   }
 }
 
+TEST(CompareTraces, RefusesARhythmTooFastForTheSampling) {
+  // 31 ms at 20 ms samples looks like 56 ms, and a slower clock would look like a faster one.
+  JobOptions o;
+  o.period_s = 0.031;
+  o.segments = 1;
+  o.jitter = 0.002;
+  o.duration_s = 11;
+  const auto a = make_job(o);
+  o.stretch = 1.04;
+  o.seed = 2;
+  const auto estimate = compare_traces(a.trace, make_job(o).trace);
+  EXPECT_FALSE(estimate.time_ratio);
+  EXPECT_NE(estimate.reason.find("cannot resolve"), std::string::npos) << estimate.reason;
+}
+
 TEST(CompareTraces, RefusesARhythmThatWanders) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     JobOptions o;
