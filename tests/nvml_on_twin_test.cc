@@ -99,6 +99,34 @@ TEST(NvmlOnTwin, PowerSamplesAreOnTheTwinsTimeAndAgreeWithTheEnergyCounter) {
   EXPECT_NEAR(joules / counted, 1.0, 0.02);
 }
 
+TEST(NvmlOnTwin, SampleTimesAreExactWhenTheTwinRunsMuchFasterThanTheWall) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("gpoeo-fast-" + std::to_string(getpid()));
+  SegmentOptions options;
+  options.cards = {device_model("h200")};
+  options.speed = 1000;
+  auto segment = Segment::create(path.string(), options);
+  ASSERT_TRUE(segment) << segment.error().text;
+  setenv(kSegmentEnvironment, path.c_str(), 1);
+  auto driver = nvml::open_nvml({.library = GPOEO_TWIN_NVML}, (*segment)->twin_clock());
+  ASSERT_TRUE(driver) << driver.error().text;
+  auto device = (*driver)->open(0, gpu::Access::kReadOnly);
+  ASSERT_TRUE(device);
+  // No sample twice and none out of order, however the process is scheduled meanwhile.
+  Instant last{};
+  for (std::size_t seen = 0; seen < 2000;) {
+    const auto samples = (*device)->power_samples_since(last);
+    ASSERT_TRUE(samples) << samples.error().text;
+    for (const auto& sample : *samples) {
+      EXPECT_GT(sample.time - last, std::chrono::milliseconds(5));
+      last = sample.time;
+      ++seen;
+    }
+    EXPECT_LE(last, (*segment)->now());
+  }
+  EXPECT_TRUE(Segment::remove(path.string(), true));
+}
+
 TEST(NvmlOnTwin, CountersMoveWithTheirPeriod) {
   NvmlScene scene({device_model("h200")});
   start_job(scene, "h200", "resnet50");

@@ -1,96 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVML clients in Python that know nothing of this project (ctypes and the standard library only).
-
-Run inside twin_scene:  twin_nvml_client.py LIBRARY EXPORTS [test name...]
+"""NVML clients in Python (ctypes and the standard library only): the closed loop, sharing, each form
+of a call. Run inside twin_scene:  twin_nvml_client.py LIBRARY EXPORTS [test name...]
 """
 
 import ctypes
 import os
-import socket
 import subprocess
 import sys
 import unittest
 
-LIBRARY, EXPORTS = sys.argv[1], sys.argv[2]
-
-UNINITIALIZED, INVALID, NOT_SUPPORTED, NO_PERMISSION = 1, 2, 3, 4
-NOT_FOUND, INSUFFICIENT_SIZE, LOST, VERSION_MISMATCH = 6, 7, 15, 25
-
-
-class Scene:
-    """The other end of GPOEO_SCENE_FD: moves time, counts iterations."""
-
-    def __init__(self):
-        self.fd = int(os.environ["GPOEO_SCENE_FD"])
-        self.socket = socket.socket(fileno=os.dup(self.fd))
-        self.lines = self.socket.makefile("r")
-
-    def ask(self, request):
-        self.socket.sendall((request + "\n").encode())
-        return self.lines.readline().strip()
-
-    def step(self, seconds):
-        assert self.ask(f"step {seconds}") == "ok"
-
-    def iterations(self):
-        return int(self.ask("iterations"))
-
-
-class FieldValue(ctypes.Structure):
-    _fields_ = [("field", ctypes.c_uint), ("scope", ctypes.c_uint), ("time", ctypes.c_longlong),
-                ("latency", ctypes.c_longlong), ("type", ctypes.c_uint), ("status", ctypes.c_uint),
-                ("value", ctypes.c_ulonglong)]
-
-
-class Sample(ctypes.Structure):
-    _fields_ = [("time", ctypes.c_ulonglong), ("value", ctypes.c_ulonglong)]
-
-
-class ProcessV1(ctypes.Structure):
-    _fields_ = [("pid", ctypes.c_uint), ("memory", ctypes.c_ulonglong)]
-
-
-class Process(ctypes.Structure):
-    _fields_ = ProcessV1._fields_ + [("gpu_instance", ctypes.c_uint),
-                                     ("compute_instance", ctypes.c_uint)]
-
-
-class MemoryV2(ctypes.Structure):
-    _fields_ = [("version", ctypes.c_uint)] + [
-        (name, ctypes.c_ulonglong) for name in ("total", "reserved", "free", "used")]
-
-
-class Uuid(ctypes.Structure):
-    _fields_ = [("version", ctypes.c_uint), ("type", ctypes.c_uint), ("value", ctypes.c_char * 41)]
-
-
-nvml = ctypes.CDLL(LIBRARY)
-scene = Scene()
-
-
-def names():
-    with open(EXPORTS, encoding="ascii") as file:
-        return file.read().split()
-
-
-def number(call, *arguments, kind=ctypes.c_uint):
-    out = kind()
-    code = getattr(nvml, call)(*arguments, ctypes.byref(out))
-    assert code == 0, f"{call}: {code}"
-    return out.value
-
-
-def text(call, *arguments, length=96):
-    out = ctypes.create_string_buffer(length)
-    code = getattr(nvml, call)(*arguments, out, ctypes.c_uint(length))
-    assert code == 0, f"{call}: {code}"
-    return out.value.decode()
-
-
-def handle(index=0):
-    out = ctypes.c_void_p()
-    assert nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(out)) == 0
-    return out
+from twin_nvml_python import (EXPORTS, INSUFFICIENT_SIZE, INVALID, LIBRARY, LOST, NO_PERMISSION,
+                              NOT_FOUND, NOT_SUPPORTED, VERSION_MISMATCH, FieldValue, GpmRequest,
+                              MemoryV2, Process, ProcessV1, Sample, Uuid, handle, number, nvml, scene,
+                              text)
 
 
 class Initialised(unittest.TestCase):
@@ -237,6 +159,40 @@ class Readings(Initialised):
         self.assertGreater(values[0].value & 0xFFFFFFFF, 10_000)
         self.assertGreater(values[3].value, 0)
 
+    def test_activity_counters(self):
+        support = (ctypes.c_uint * 2)(1, 0)
+        self.assertEqual(nvml.nvmlGpmQueryDeviceSupport(self.card, support), 0)
+        earlier, later = ctypes.c_void_p(), ctypes.c_void_p()
+        for sample in (earlier, later):
+            self.assertEqual(nvml.nvmlGpmSampleAlloc(ctypes.byref(sample)), 0)
+        if not support[1]:
+            self.assertEqual(nvml.nvmlGpmSampleGet(self.card, earlier), NOT_SUPPORTED)
+        else:
+            self.activity(earlier, later)
+        for sample in (earlier, later):
+            self.assertEqual(nvml.nvmlGpmSampleFree(sample), 0)
+            self.assertEqual(nvml.nvmlGpmSampleFree(sample), INVALID)
+
+    def activity(self, earlier, later):
+        scene.step(2)
+        self.assertEqual(nvml.nvmlGpmSampleGet(self.card, earlier), 0)
+        request = GpmRequest(1, 3, earlier.value, later.value)
+        for metric, number_ in zip(request.metrics, (2, 10, 60)):
+            metric.id = number_
+        self.assertEqual(nvml.nvmlGpmMetricsGet(ctypes.byref(request)), INVALID)  # one sample only
+        scene.step(0.02)
+        self.assertEqual(nvml.nvmlGpmSampleGet(self.card, later), 0)
+        scene.step(2)
+        self.assertEqual(nvml.nvmlGpmSampleGet(self.card, later), 0)
+        self.assertEqual(nvml.nvmlGpmMetricsGet(ctypes.byref(request)), 0)
+        sm, dram, nvlink = request.metrics[:3]
+        self.assertEqual((sm.status, dram.status, nvlink.status), (0, 0, NOT_SUPPORTED))
+        self.assertTrue(1 < sm.value <= 100, sm.value)
+        self.assertTrue(0 <= dram.value <= 100, dram.value)
+        self.assertEqual(sm.unit, b"%")
+        request.version = 2
+        self.assertEqual(nvml.nvmlGpmMetricsGet(ctypes.byref(request)), VERSION_MISMATCH)
+
     def test_power_limit_holds_power_down(self):
         scene.step(200)
         low, high = ctypes.c_uint(), ctypes.c_uint()
@@ -290,98 +246,6 @@ class Handles(Initialised):
     def test_texts_that_do_not_fit_say_so(self):
         out = ctypes.create_string_buffer(4)
         self.assertEqual(nvml.nvmlDeviceGetName(self.card, out, 4), INSUFFICIENT_SIZE)
-
-
-# How the modelled calls that take more than a handle and pointers are called: h a handle, b a buffer,
-# c a buffer that begins with a count of 64.
-SHAPES = {
-    "nvmlDeviceGetClock": "h 1 0 b", "nvmlDeviceGetFieldValues": "h 1 b",
-    "nvmlDeviceGetSamples": "h 0 0 b c b", "nvmlDeviceGetSupportedGraphicsClocks": "h 1 c b",
-    "nvmlDeviceGetSupportedMemoryClocks": "h c b", "nvmlDeviceGetTemperature": "h 0 b",
-    "nvmlDeviceGetTemperatureThreshold": "h 0 b", "nvmlDeviceGetTotalEccErrors": "h 0 0 b",
-    "nvmlDeviceGetMinMaxClockOfPState": "h 1 0 b b",
-    "nvmlDeviceGetSupportedPerformanceStates": "h b 64", "nvmlSystemGetProcessName": "1 b 64",
-    "nvmlDeviceGetHandleByIndex": "0 b", "nvmlDeviceGetHandleByIndex_v2": "0 b",
-    "nvmlDeviceGetProcessUtilization": "h b c 0", "nvmlDeviceOnSameBoard": "h h b",
-    "nvmlDeviceGetHandleByUUID": "b b", "nvmlDeviceGetHandleByUUIDV": "b b",
-    "nvmlDeviceGetHandleByPciBusId": "b b", "nvmlDeviceGetHandleByPciBusId_v2": "b b",
-    "nvmlDeviceGetHandleBySerial": "b b", "nvmlDeviceGetCount": "b", "nvmlDeviceGetCount_v2": "b",
-    "nvmlSystemGetCudaDriverVersion": "b", "nvmlSystemGetCudaDriverVersion_v2": "b",
-    "nvmlSystemGetDriverVersion": "b 64", "nvmlSystemGetNVMLVersion": "b 64",
-    "nvmlGpmMetricsGet": "b", "nvmlGpmSampleAlloc": "b", "nvmlGpmSampleFree": "b",
-    "nvmlGpmSampleGet": "h b", "nvmlDeviceSetGpuLockedClocks": "h 1 1",
-    "nvmlDeviceSetMemoryLockedClocks": "h 1 1", "nvmlDeviceSetApplicationsClocks": "h 1 1",
-    "nvmlDeviceSetPowerManagementLimit": "h 1",
-}
-for _name in ("Name", "UUID", "Serial", "BoardPartNumber", "VbiosVersion"):
-    SHAPES["nvmlDeviceGet" + _name] = "h b 64"
-for _name in ("ClockInfo", "MaxClockInfo", "MaxCustomerBoostClock", "ApplicationsClock",
-              "DefaultApplicationsClock"):
-    SHAPES["nvmlDeviceGet" + _name] = "h 1 b"
-for _name in ("Compute", "Graphics", "MPSCompute"):
-    for _version in ("", "_v2", "_v3"):
-        SHAPES[f"nvmlDeviceGet{_name}RunningProcesses{_version}"] = "h c b"
-LIFE = ("nvmlInit", "nvmlInit_v2", "nvmlInitWithFlags", "nvmlShutdown", "nvmlErrorString")
-
-
-class Walk(unittest.TestCase):
-    """Each exported call, as it stands, with nulls, with a wrong handle, and before init."""
-
-    def call_all(self, device, null=False):
-        codes = {}
-        for name in names():
-            if name in LIFE:
-                continue
-            arguments = []
-            for word in SHAPES.get(name, "h b b b b b").split():
-                buffer = ctypes.create_string_buffer(1 << 16)
-                if word == "h":
-                    arguments.append(device)
-                elif word in "bc":
-                    if word == "c":
-                        ctypes.c_uint.from_buffer(buffer).value = 64
-                    arguments.append(None if null else buffer)
-                else:
-                    arguments.append(ctypes.c_ulonglong(int(word)))
-            codes[name] = getattr(nvml, name)(*arguments)
-        return codes
-
-    def test_before_init_nothing_works_and_nothing_crashes(self):
-        codes = self.call_all(None)
-        early = {n for n, code in codes.items() if code != UNINITIALIZED}
-        self.assertEqual(early, {"nvmlSystemGetCudaDriverVersion", "nvmlSystemGetCudaDriverVersion_v2"})
-
-    def test_every_call_answers(self):
-        self.assertEqual(nvml.nvmlInit(), 0)
-        scene.step(3)
-        codes = self.call_all(handle())
-        answers = [n for n, code in codes.items() if code == 0]
-        print(f"{len(codes)} calls, {len(answers)} answer with plain arguments")
-        self.assertGreater(len(answers), 80)
-        self.assertTrue(set(codes.values()) <= {0, INVALID, NOT_SUPPORTED, NOT_FOUND,
-                                                INSUFFICIENT_SIZE, VERSION_MISMATCH})
-        nvml.nvmlShutdown()
-
-    def test_null_arguments_are_invalid_not_fatal(self):
-        self.assertEqual(nvml.nvmlInitWithFlags(0), 0)
-        for name, code in self.call_all(handle(), null=True).items():
-            if "Set" in name or "Reset" in name:
-                continue
-            self.assertIn(code, (INVALID, NOT_SUPPORTED, INSUFFICIENT_SIZE, NOT_FOUND), name)
-        nvml.nvmlShutdown()
-
-    def test_wrong_handles_are_invalid_not_fatal(self):
-        self.assertEqual(nvml.nvmlInit_v2(), 0)
-        for wrong in (None, ctypes.c_void_p(8), ctypes.c_void_p(handle().value + 4096)):
-            for name, code in self.call_all(wrong).items():
-                if SHAPES.get(name, "h").split()[0] == "h":
-                    self.assertIn(code, (INVALID, NOT_SUPPORTED), name)
-        nvml.nvmlShutdown()
-
-    def test_error_texts(self):
-        nvml.nvmlErrorString.restype = ctypes.c_char_p
-        self.assertEqual(nvml.nvmlErrorString(NO_PERMISSION), b"Insufficient Permissions")
-        self.assertEqual(nvml.nvmlErrorString(12345), b"Unknown Error")
 
 
 def lock_and_list(low, high):

@@ -78,7 +78,7 @@ class Sweep {
     const Status visited = scene_.segment().visit(0, [&](Card& card) -> Status {
       GPOEO_TRY(const JobProgress progress, job_progress(card, job_));
       GPOEO_TRY(const auto ends, iteration_ends(card, job_, progress.iterations - 1));
-      result = {progress.iterations, ends.at(0)};
+      result = {progress.iterations, ends.at(0).time};
       return {};
     });
     EXPECT_TRUE(visited) << visited.error().text;

@@ -100,6 +100,13 @@ Result<Guardian> Guardian::start(const GuardianCharge& charge) {
   for (auto& a : arguments) argv.push_back(a.data());
   argv.push_back(nullptr);
 
+  GPOEO_TRY_STATUS(ensure_private_directory(charge.state_dir));
+  const std::string log_path = charge.state_dir + "/guardian.log";
+  const Fd log(
+      ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log) return errno_error(log_path, errno);
+  const Fd nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("pipe", errno);
   const Fd read_end(ends[0]);
@@ -110,6 +117,9 @@ Result<Guardian> Guardian::start(const GuardianCharge& charge) {
     // A session of its own: what the terminal sends to the job's group must not end it.
     ::setsid();
     ::dup2(read_end.get(), STDIN_FILENO);
+    // And it must not hold the user's pipes open after us.
+    ::dup2(nothing.get(), STDOUT_FILENO);
+    ::dup2(log.get(), STDERR_FILENO);
     ::execv("/proc/self/exe", argv.data());
     ::_exit(127);
   }

@@ -4,7 +4,7 @@
 // It waits on a pipe whose other end only gpoeo has. A goodbye byte means that all was restored;
 // the end of the pipe without one means that gpoeo died: then the guardian restores from the
 // journal, trying again while the driver does not answer, removes the progress rings, and, when the
-// job has ended too, the twin that gpoeo had made.
+// job has ended too, the twin that gpoeo had made. It writes to guardian.log in the state folder.
 #pragma once
 
 #include <sys/types.h>

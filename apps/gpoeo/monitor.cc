@@ -195,7 +195,7 @@ int monitor(const MonitorOptions& options) {
     Instant next = now + std::chrono::milliseconds(200);
     for (auto& w : watched) {
       next = std::min(next, w.sampler->poll(now));
-      w.meter->update();
+      if (w.meter->update()) w.sampler->set_counter_role(w.meter->role());
       const auto& power = w.sampler->history().power;
       if (!from && !power.empty()) from = power.back().time;
     }
@@ -220,18 +220,26 @@ int monitor(const MonitorOptions& options) {
     }
     clock.sleep_until(std::min(next, line_due), g_stop);
   }
-  // A few more polls pin the counter's ticks at the end of the window.
+  // The window closes now; polls go on until both sources have the readings that close it.
+  const Instant to = clock.now();
+  const auto closed = [&](const Watched& w) {
+    const auto is_closed = [&](telemetry::EnergySource source) {
+      const auto energy = w.meter->energy_from(source, from.value_or(started), to);
+      return energy || energy.error().kind != ErrorKind::kBusy;
+    };
+    return is_closed(telemetry::EnergySource::kPowerSamples) &&
+           is_closed(telemetry::EnergySource::kEnergyCounter);
+  };
   const StopFlag never;
-  for (auto& w : watched) {
-    w.sampler->request_readings();
-    w.sampler->request_energy_mark();
+  const Instant give_up = to + std::chrono::seconds(4);
+  while (clock.now() < give_up && !std::ranges::all_of(watched, closed)) {
+    for (auto& w : watched) {
+      w.sampler->request_readings();
+      w.sampler->request_energy_mark();
+    }
+    clock.sleep_until(std::min(poll(), give_up), never);
   }
-  const Instant until = clock.now() + std::chrono::milliseconds(400);
-  while (clock.now() < until) clock.sleep_until(std::min(poll(), until), never);
   for (const auto& w : watched) {
-    const auto& power = w.sampler->history().power;
-    const Instant to =
-        power.empty() ? clock.now() : power.back().time - std::chrono::milliseconds(200);
     if (options.json) {
       fmt::print("{}\n", summary_json(w, from.value_or(started), to).dump());
     } else {

@@ -25,9 +25,13 @@ struct Invocation {
   std::vector<std::string> command;  // what stood behind "--"
   std::function<int()> action;
 };
-// The command that a verb was given: behind "--", or from the first word that is no flag of ours.
+// The command that a verb was given: from the first word that is no flag of ours, or behind "--".
 inline std::vector<std::string> given_command(const CLI::App& verb, const Invocation& invocation) {
-  return invocation.command.empty() ? verb.remaining() : invocation.command;
+  std::vector<std::string> command = verb.remaining();
+  // A "--" further back belongs to the command itself.
+  if (!command.empty() && !invocation.command.empty()) command.emplace_back("--");
+  command.insert(command.end(), invocation.command.begin(), invocation.command.end());
+  return command;
 }
 
 // Prints "gpoeo: error: ..." on stderr and gives back `code`.

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "twin/card_front.h"
 #include "twin/job_catalog.h"
 #include "twin/launch_schedule.h"
 #include "twin/segment.h"
@@ -121,6 +122,8 @@ Status run_job(const JobOptions& options) {
     // 10 ms of wall time: soon enough for a reader of the ring, and cheap.
     const auto wait = std::max<std::int64_t>(1'000'000, std::llround(1e7 * segment->speed()));
     segment->twin_clock().sleep_until(segment->now() + Duration(wait), never);
+    // A job on a card that fell off the bus gets errors and ends, as a CUDA program does.
+    GPOEO_TRY_STATUS(twin::CardFront(*segment, card).read_locks());
     GPOEO_TRY(const auto news, segment->job_news(card, handle, reporter.reported()));
     reporter.report(news.ends);
     if (options.crash_after_s > 0 &&

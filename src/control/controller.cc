@@ -64,6 +64,12 @@ Controller::Controller(ControllerInput input)
   }
   problem_.max_slowdown = input.max_slowdown;
   problem_.sm_clocks = gpus_.front()->device().capabilities().sm_clocks();
+  // A lock that somebody set before us is a bound for us too.
+  for (const auto& gpu : gpus_) {
+    if (const auto bound = gpu->found_upper_clock()) {
+      std::erase_if(problem_.sm_clocks, [&](Hertz f) { return f > *bound; });
+    }
+  }
   for (const auto& gpu : gpus_) {
     for (const auto& healed : gpu->healed_notes()) ledger_.add_note(healed);
   }
@@ -152,12 +158,23 @@ void Controller::decide() {
   policy::Decision decision = policy_.decide(problem_, observations_);
   const bool may_set = !released_ && measure_only_reason_.empty();
   if (!may_set && !decision.setting.is_default()) {
-    decision.why =
-        fmt::format("would set {} ({})", policy::to_string(decision.setting), decision.why);
-    decision.purpose = policy::Purpose::kBaseline;
-    decision.setting = {};
+    recommend(decision);
+    decision = {.purpose = policy::Purpose::kBaseline,
+                .setting = {},
+                .goal = decision.goal,
+                .why = "measuring only"};
   }
   apply(decision);
+}
+
+// What would be done if clocks could be set; told once for each clock.
+void Controller::recommend(const policy::Decision& decision) {
+  if (released_ || recommended_ == decision.setting) return;
+  recommended_ = decision.setting;
+  std::string text =
+      fmt::format("would set {} ({})", policy::to_string(decision.setting), decision.why);
+  listener_(text);
+  ledger_.add_note(std::move(text));
 }
 
 void Controller::apply(const policy::Decision& decision) {

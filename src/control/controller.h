@@ -74,6 +74,7 @@ class Controller {
   void take_progress(Instant now);
   void restart(const std::string& why);
   void decide();
+  void recommend(const policy::Decision& decision);
   void apply(const policy::Decision& decision);
   Status write_clocks(const policy::ClockSetting& setting);
   void restore_all();
@@ -100,6 +101,7 @@ class Controller {
   std::vector<Instant> warmup_ends_;
   std::vector<policy::Observation> observations_;  // since the work last changed
   std::optional<policy::Decision> decision_;
+  policy::ClockSetting recommended_;  // last told, when clocks may not be set
   bool settling_ = false;
   std::optional<IterationWindow> window_;
   unsigned generation_ = 0;

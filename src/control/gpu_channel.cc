@@ -36,11 +36,7 @@ GpuChannel::GpuChannel(GpuInput input, const Clock& clock)
 
 GpuChannel::Polled GpuChannel::poll(Instant now) {
   const Instant next = sampler_->poll(now);
-  if (meter_->update()) {
-    const bool check_only = meter_->choice().source == telemetry::EnergySource::kPowerSamples;
-    sampler_->set_counter_role(check_only ? telemetry::CounterRole::kCheckOnly
-                                          : telemetry::CounterRole::kCarriesFigures);
-  }
+  if (meter_->update()) sampler_->set_counter_role(meter_->role());
   if (trace_) trace_->append_new(sampler_->history());
   Polled polled = account(now, kAccountEvery);
   polled.next_poll = next;
@@ -170,6 +166,13 @@ std::vector<std::string> GpuChannel::healed_notes() const {
                                 outcome.restored_to));
   }
   return notes;
+}
+
+std::optional<Hertz> GpuChannel::found_upper_clock() const {
+  if (device_->controls() == nullptr) return std::nullopt;
+  const auto lock = device_->controls()->sm_clock_lock();
+  if (!lock || !*lock) return std::nullopt;
+  return (*lock)->max;
 }
 
 std::optional<Watts> GpuChannel::newest_power() const {

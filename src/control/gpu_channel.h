@@ -52,6 +52,8 @@ class GpuChannel {
 
   Result<telemetry::IterationEnergy> iteration_energy(std::span<const Instant> ends);
 
+  // Upper end of the clock lock that was in force before us; nullopt: none, or it cannot be told.
+  std::optional<Hertz> found_upper_clock() const;
   gpu::Device& device() const { return *device_; }
   bool lost() const { return sampler_->device_lost(); }
   std::vector<std::string> take_notes();

@@ -17,7 +17,7 @@ class Lines {
  public:
   template <typename... Args>
   void add(std::string_view label, fmt::format_string<Args...> f, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), "  {:<14}{}\n", label,
+    fmt::format_to(std::back_inserter(text_), "  {:<17}{}\n", label,
                    fmt::format(f, std::forward<Args>(args)...));
   }
   template <typename... Args>
@@ -104,7 +104,11 @@ std::string to_text(const Session& s) {
   lines.add("policy", "{}, slow-down limit {:.3g} %{}", s.policy, 100 * s.max_slowdown,
             s.measure_only_reason.empty() ? "" : "; measured only: " + s.measure_only_reason);
   for (const auto& gpu : s.gpus) add_gpu(lines, gpu);
-  lines.add("iterations", "{} (from the {})", s.iterations, s.progress_source);
+  if (s.iterations == 0) {
+    lines.add("iterations", "none seen: the job wrote neither a launch log nor step marks");
+  } else {
+    lines.add("iterations", "{} (from the {})", s.iterations, s.progress_source);
+  }
   add_saving(lines, s);
   if (s.time_to_hold_s) {
     lines.add("search",

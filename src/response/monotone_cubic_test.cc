@@ -48,6 +48,14 @@ TEST(MonotoneCubic, FollowsASmoothCurveClosely) {
   for (double v = 500; v <= 1500; v += 1) EXPECT_NEAR(f(v) * v / 1000, 1, 2e-3);
 }
 
+TEST(MonotoneCubic, RisesAllAlongAnEndIntervalBesideACliff) {
+  const MonotoneCubic f({0, 1, 2}, {0, 1, -50});
+  for (double v = 0.05; v < 1; v += 0.05) {
+    EXPECT_LT(f(v), 1);
+    EXPECT_GT(f(v), f(v - 0.05));
+  }
+}
+
 TEST(MonotoneCubic, IsMonotoneWhereTheDataIsAndNeverOvershoots) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> gap(0.01, 3);

@@ -6,15 +6,12 @@
 #include <limits>
 
 #include "base/result.h"
-#include "response/robust.h"
 
 namespace gpoeo::response {
 namespace {
 
 // Under this weight a point says nothing about the noise.
 constexpr double kHeardWeight = 0.05;
-constexpr double kRisePenalty = 1e6;
-constexpr int kMaxRounds = 50;
 
 double quadratic_form(const BandedMatrix& p, std::span<const double> z) {
   double sum = 0;
@@ -36,6 +33,9 @@ PenalisedFit::PenalisedFit(std::span<const double> y, std::span<const double> st
       roughness_(y.size()),
       least_noise_(least_noise) {
   GPOEO_CHECK(y.size() >= 3 && steps.size() + 1 == y.size());
+  // A stiff fit is ill conditioned in everything that costs nothing, so keep the level out of it.
+  level_ = y[y.size() / 2];
+  for (double& v : y_) v -= level_;
   set_stiffness(w_);
 }
 
@@ -107,37 +107,15 @@ void PenalisedFit::choose_lambda() {
 }
 
 std::vector<double> PenalisedFit::solve() const {
-  return BandedFactor(system(lambda_)).solve(right_side());
+  std::vector<double> z = BandedFactor(system(lambda_)).solve(right_side());
+  for (double& v : z) v += level_;
+  return z;
 }
 
 std::vector<double> PenalisedFit::leverage() const {
   std::vector<double> h = BandedFactor(system(lambda_)).inverse_diagonal();
   for (std::size_t i = 0; i < h.size(); ++i) h[i] = std::clamp(h[i] * w_[i], 0.0, 1.0);
   return h;
-}
-
-std::vector<double> PenalisedFit::solve_non_increasing() const {
-  const std::size_t n = y_.size();
-  std::vector<bool> rises(n - 1, false);
-  std::vector<double> z;
-  for (int round = 0; round < kMaxRounds; ++round) {
-    BandedMatrix a = system(lambda_);
-    for (std::size_t i = 0; i + 1 < n; ++i) {
-      if (!rises[i]) continue;
-      a.diagonal[i] += kRisePenalty;
-      a.diagonal[i + 1] += kRisePenalty;
-      a.first[i] -= kRisePenalty;
-    }
-    z = BandedFactor(a).solve(right_side());
-    bool changed = false;
-    for (std::size_t i = 0; i + 1 < n; ++i) {
-      const bool now = z[i + 1] > z[i];
-      changed = changed || now != rises[i];
-      rises[i] = now;
-    }
-    if (!changed) break;
-  }
-  return pool_non_increasing(z, w_);
 }
 
 }  // namespace gpoeo::response

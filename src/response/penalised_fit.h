@@ -33,17 +33,14 @@ class PenalisedFit {
   std::vector<double> solve() const;
   // The share of each fitted value that is its own point's, 0..1.
   std::vector<double> leverage() const;
-  // The solution under z non-increasing: rises cost a large quadratic penalty, switched on where
-  // they occur until nothing changes (P. H. C. Eilers, J. Chemometrics 19, 2005), and what is left
-  // of them is pooled.
-  std::vector<double> solve_non_increasing() const;
 
  private:
   BandedMatrix system(double lambda) const;
   std::vector<double> right_side() const;
   double restricted_likelihood(double lambda) const;
 
-  std::vector<double> y_;
+  double level_ = 0;
+  std::vector<double> y_;  // less level_
   std::vector<double> steps_;
   std::vector<double> w_;
   BandedMatrix roughness_;

@@ -56,7 +56,7 @@ class Curve {
 struct Line {
   enum class Axis { kSmClock, kPowerLimit };
   Axis axis = Axis::kSmClock;
-  bool driver_clocks = false;           // the driver chose the clocks; the axis is the limit
+  bool driver_clocks = false;             // the driver chose the clocks; the axis is the limit
   std::optional<double> mem_mhz{};        // absent: the table does not say
   std::optional<double> power_limit_w{};  // of an SM-clock line; absent: the card's own
   std::vector<double> x;  // measured clocks (MHz) or limits (W) with a time, ascending
@@ -67,7 +67,7 @@ struct Line {
 
 // What a workload does at one setting.
 struct Response {
-  double relative_time = 1;               // over the default setting's
+  double relative_time = 1;                 // over the default setting's
   std::optional<double> power_w{};          // mean
   std::optional<double> relative_power{};   // over the default setting's
   std::optional<double> relative_energy{};  // relative_time * relative_power

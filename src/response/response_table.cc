@@ -58,7 +58,7 @@ std::string_view to_string(Counter counter) {
 
 std::string to_string(const Setting& setting) {
   std::string text;
-  const auto add = [&text](std::string part) {
+  const auto add = [&text](const std::string& part) {
     if (!text.empty()) text += ", ";
     text += part;
   };

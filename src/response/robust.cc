@@ -60,17 +60,6 @@ std::vector<double> running_median(std::span<const double> y) {
   return m;
 }
 
-double local_noise(std::span<const double> y, std::span<const double> steps) {
-  GPOEO_CHECK(y.size() >= 3 && steps.size() + 1 == y.size());
-  std::vector<double> distances;
-  for (std::size_t i = 1; i + 1 < y.size(); ++i) {
-    const double t = steps[i - 1] / (steps[i - 1] + steps[i]);
-    const double line = y[i - 1] * (1 - t) + y[i + 1] * t;
-    distances.push_back(std::abs(y[i] - line) / std::sqrt(1 + t * t + (1 - t) * (1 - t)));
-  }
-  return kMadToSigma * median(std::move(distances));
-}
-
 std::vector<double> pool_non_increasing(std::span<const double> y,
                                         std::span<const double> weights) {
   GPOEO_CHECK(y.size() == weights.size());

@@ -29,10 +29,6 @@ double biweight(double sigmas, double least);
 // up to two neighbouring outliers, keeps steps, passes monotone runs unchanged. At least 3 values.
 std::vector<double> running_median(std::span<const double> y);
 
-// Noise of `y` from each point's distance to the line through its neighbours, `steps` being the
-// gaps on the axis: needs no fit. At least 3 values.
-double local_noise(std::span<const double> y, std::span<const double> steps);
-
 // Weighted least squares under z non-increasing (pool adjacent violators; Ayer et al., Ann. Math.
 // Stat. 26, 1955). `weights` positive.
 std::vector<double> pool_non_increasing(std::span<const double> y, std::span<const double> weights);

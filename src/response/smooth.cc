@@ -17,15 +17,11 @@ constexpr int kMaxRounds = 12;
 constexpr double kOutlierWeight = 1e-3;
 // Gaps below this share of the mean gap count as this, for the same reason.
 constexpr double kLeastGap = 0.2;
-// A step of the curve is a difference out of line with its neighbours by this many sigmas (of the
-// difference's own error) and, in units of the least noise, by this much at least.
-constexpr double kStepSigmas = 3;
-constexpr double kLeastStepNoises = 10.0 / 3;
-constexpr double kStiffnessAcrossStep = 1e-4;
 // A knee is where the curve misses a supported point by this many sigmas; it then gets softer by
-// this factor each round.
+// this factor each round, down to where it may as well break.
 constexpr double kKneeSigmas = 3;
 constexpr double kKneeSoftening = 0.1;
+constexpr double kLeastStiffness = 1e-4;
 
 std::vector<double> unit_gaps(std::span<const double> x) {
   const double mean = (x.back() - x.front()) / static_cast<double>(x.size() - 1);
@@ -35,25 +31,6 @@ std::vector<double> unit_gaps(std::span<const double> x) {
     gaps[i] = std::max(kLeastGap, (x[i + 1] - x[i]) / mean);
   }
   return gaps;
-}
-
-// One stiffness a point, low on both sides of a gap that the curve steps across. Looks at the
-// running median, in which single outliers are gone, and wants three points on each side.
-std::vector<double> stiffness_at_steps(std::span<const double> middle, std::span<const double> gaps,
-                                       double noise, const SmoothOptions& options) {
-  std::vector<double> stiffness(middle.size(), 1.0);
-  // On an even axis the excess is 1.5 differences less half a wider one: variance 5.
-  const double bound =
-      std::max(kStepSigmas * std::sqrt(5.0) * noise, kLeastStepNoises * options.least_noise);
-  for (std::size_t i = 2; i + 3 < middle.size(); ++i) {
-    const double before = (middle[i] - middle[i - 1]) / gaps[i - 1];
-    const double after = (middle[i + 2] - middle[i + 1]) / gaps[i + 1];
-    const double excess = middle[i + 1] - middle[i] - gaps[i] * (before + after) / 2;
-    if (std::abs(excess) <= bound) continue;
-    if (options.shape == Shape::kNonIncreasing && excess > 0) continue;
-    stiffness[i] = stiffness[i + 1] = kStiffnessAcrossStep;
-  }
-  return stiffness;
 }
 
 // How far each point is from what its surroundings say, whichever of them disowns it more. A curve
@@ -86,8 +63,8 @@ bool soften_knees(std::span<const double> missed_by, std::span<const double> sur
     const std::size_t first = i == 0 ? 0 : i - 1;
     const std::size_t last = std::min(i + 1, stiffness.size() - 1);
     for (std::size_t j = first; j <= last; ++j) {
-      if (stiffness[j] <= kStiffnessAcrossStep) continue;
-      stiffness[j] = std::max(kStiffnessAcrossStep, stiffness[j] * kKneeSoftening);
+      if (stiffness[j] <= kLeastStiffness) continue;
+      stiffness[j] = std::max(kLeastStiffness, stiffness[j] * kKneeSoftening);
       softened = true;
     }
   }
@@ -111,11 +88,9 @@ Smoothed smooth(std::span<const double> x, std::span<const double> y,
   const std::vector<double> gaps = unit_gaps(x);
   const std::vector<double> middle = running_median(y);
   const std::vector<double> surroundings = distance_to_surroundings(y, middle, options.shape);
-  double noise = std::max(options.least_noise, local_noise(y, gaps));
-  std::vector<double> stiffness = stiffness_at_steps(middle, gaps, noise, options);
+  std::vector<double> stiffness(n, 1.0);
 
   PenalisedFit fit(y, gaps, options.least_noise);
-  fit.set_weights(outlier_weights(surroundings, noise));
   Location location;
   for (int round = 0; round < kMaxRounds; ++round) {
     fit.set_stiffness(stiffness);
@@ -128,7 +103,7 @@ Smoothed smooth(std::span<const double> x, std::span<const double> y,
       r[i] = (y[i] - z[i]) / std::sqrt(std::max(0.05, 1 - leverage[i]));
     }
     location = densest_half(r);
-    noise = std::max(options.least_noise, location.sigma);
+    const double noise = std::max(options.least_noise, location.sigma);
     for (double& v : r) v = std::abs(v - location.middle);
 
     const bool softened = soften_knees(r, surroundings, noise, stiffness);
@@ -141,7 +116,7 @@ Smoothed smooth(std::span<const double> x, std::span<const double> y,
     if (change < 0.01 && !softened) break;
     fit.set_weights(std::move(w));
   }
-  return {.z = falling ? fit.solve_non_increasing() : fit.solve(),
+  return {.z = falling ? pool_non_increasing(fit.solve(), fit.weights()) : fit.solve(),
           .weights = fit.weights(),
           .noise = location.sigma,
           .lambda = fit.lambda()};

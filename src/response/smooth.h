@@ -4,10 +4,10 @@
 //
 // Whittaker smoothing (penalised_fit.h) with lambda by restricted maximum likelihood, repeated with
 // - less weight for outliers: what both the curve and the point's own surroundings disown;
-// - less stiffness at knees: where the curve disowns a point that its surroundings support, and
-//   across steps, which are found beforehand.
-// Fewer than 6 points are not smoothed, only made non-increasing if asked.
-// Cost: O(n) for each of some hundred solves (0.3 ms at 61 points). Thread rule: pure.
+// - less stiffness at knees and steps: where the curve misses a point that its surroundings
+// support. What still rises at the end is pooled, if asked. Fewer than 6 points are not smoothed,
+// only made non-increasing if asked. Cost: O(n) for each of some hundred solves (0.3 ms at 61
+// points). Thread rule: pure.
 #pragma once
 
 #include <span>

@@ -135,6 +135,16 @@ TEST(Smooth, IgnoresAnOutlierAtTheTopEnd) {
   EXPECT_LT(worst(smooth(x, y, kFalling).z, exact), 0.015);
 }
 
+TEST(Smooth, KeepsASuddenRiseAtTheLowEnd) {
+  // What throttling does at the lowest clock or power limit.
+  const auto x = log_clocks();
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    auto y = with_noise(values(x, compute_bound), 0.01, seed);
+    y[0] += 0.3;
+    EXPECT_NEAR(smooth(x, y, kFalling).z[0], y[0], 0.1);
+  }
+}
+
 TEST(Smooth, IgnoresRunsOfLongTimesWhereTimeMayNotRise) {
   // A plateau with bursts of interference, as LSTM training has on the A100.
   const auto x = log_clocks();

@@ -13,6 +13,10 @@
 // judge (about 4 s); samples go on being checked and are given up, with a warning, when they
 // disagree twice.
 //
+// Trusted samples are scaled to the counter by what is known of their difference (weighted against
+// a sensor's usual drift of 0.3 %), so that the figures are the counter's, with the samples'
+// resolution.
+//
 // Thread rule: the sampler's thread.
 #pragma once
 
@@ -24,6 +28,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "telemetry/energy_schedule.h"
 #include "telemetry/history.h"
 #include "telemetry/power_integral.h"
 #include "telemetry/tick_clock.h"
@@ -42,6 +47,7 @@ struct SourceChoice {
   bool final = false;  // false while there is not enough to judge
   // Integral of the samples over the counter's difference, minus 1; absent when not comparable.
   std::optional<double> agreement;
+  double agreement_error = 0;  // its standard error: ticks and edges over a finite stretch
   Seconds compared_over;
   std::optional<Duration> spacing;  // median distance of samples
   double coverage = 0;              // share of that time outside gaps, 0..1
@@ -50,8 +56,9 @@ struct SourceChoice {
 
 struct WindowEnergy {
   Joules energy;
-  // One standard error from sampling, edges and ticks. A wrong scale of the card's own sensor is
-  // not in it (it cancels between windows of one card), except for unchecked samples: 5 %.
+  // One standard error from sampling, edges, ticks and what the samples' scale may have drifted
+  // since it was checked (5 % for unchecked samples). A wrong counter is not in it: nothing here
+  // could tell.
   Joules uncertainty;
   Seconds duration;
   EnergySource source = EnergySource::kUncheckedSamples;
@@ -61,6 +68,8 @@ struct WindowEnergy {
 
 struct EnergyMeterOptions {
   Duration fine_spacing = std::chrono::milliseconds(25);
+  // How much of the time before its stamp a coarse sample has seen (A100: arXiv 2312.02741).
+  Duration coarse_window = std::chrono::milliseconds(25);
   double agreement_limit = 0.02;
   Duration compare_at_least = std::chrono::seconds(3);
   double least_coverage = 0.9;
@@ -77,6 +86,9 @@ class EnergyMeter {
   // poll; cheap when nothing is new. True when the choice changed.
   bool update();
   const SourceChoice& choice() const { return choice_; }
+  // What the counter is for under this choice: pass it to Sampler::set_counter_role() whenever
+  // update() says true.
+  CounterRole role() const;
 
   // Energy in [t0, t1]. kInvalid when t1 <= t0 or the window began before what is kept; kBusy while
   // the readings that close it are not there yet (retry after the next poll, or call the sampler's
@@ -99,10 +111,17 @@ class EnergyMeter {
   Result<WindowEnergy> from_samples(Instant t0, Instant t1) const;
   Result<WindowEnergy> from_counter(Instant t0, Instant t1) const;
   Result<CounterAt> counter_at(Instant t) const;
-  // The part of [from, to]'s energy that lies before `t`, 0..1: as the samples shape it, or linear.
-  double share_before(Instant from, Instant t, Instant to) const;
+  // The part of the `step_j` joules in [from, to] that lies before `t`, 0..1: as the samples shape
+  // it, else linear in time.
+  double share_before(Instant from, Instant t, Instant to, double step_j) const;
   std::optional<PowerIntegral> samples_integral(Instant t0, Instant t1) const;
   bool fine() const;
+  // What samples are to be divided by, and how far that may be off.
+  struct Scale {
+    double factor = 1;
+    double error = 0;
+  };
+  Scale sample_scale() const;
   void compare();
   bool judge();
   bool choose(EnergySource source, std::string reason);
@@ -115,7 +134,6 @@ class EnergyMeter {
   std::optional<Instant> judged_at_;
   int disagreements_ = 0;
   bool counter_stands_still_ = false;
-  double agreement_error_ = 0;
   SourceChoice choice_;
 };
 

@@ -187,7 +187,7 @@ TEST(EnergyMeter, KnowsTheEnergyOfConstantPowerAndRamps) {
 }
 
 TEST(EnergyMeter, AGapIsFilledFromItsNeighboursAndWidensTheUncertainty) {
-  Loop loop(ramp);
+  Loop loop(iterations);
   loop.device.sample_lost = [](double t) { return t > 10 && t < 10.4; };
   loop.run_until(20);
   const auto without =
@@ -195,8 +195,8 @@ TEST(EnergyMeter, AGapIsFilledFromItsNeighboursAndWidensTheUncertainty) {
   const auto with =
       loop.meter.energy_from(EnergySource::kPowerSamples, loop.device.at(8), loop.device.at(12));
   ASSERT_TRUE(without && with);
-  EXPECT_NEAR(with->energy.value(), loop.device.energy_j(8, 12), 0.003 * with->energy.value());
-  EXPECT_GT(with->uncertainty.value(), 2 * without->uncertainty.value());
+  EXPECT_NEAR(with->energy.value(), loop.device.energy_j(8, 12), 3 * with->uncertainty.value());
+  EXPECT_GT(with->uncertainty.value(), 1.3 * without->uncertainty.value());
   EXPECT_NEAR(with->coverage, 0.9, 0.02);
   EXPECT_EQ(loop.sampler.gaps(), 1u);
 }
@@ -241,7 +241,7 @@ TEST(EnergyMeter, ACostlyCounterWithMarksAtTheEdgesStaysWithinOnePercent) {
     loop.sampler.request_energy_mark();
     loop.run_until(t + 4);
     loop.sampler.request_energy_mark();
-    loop.run_until(t + 4.4);
+    loop.run_until(t + 5.5);
     const auto result = loop.meter.energy(loop.device.at(t), loop.device.at(t + 4));
     ASSERT_TRUE(result) << result.error().text;
     worst = std::max(worst, std::abs(result->energy.value() / loop.device.energy_j(t, t + 4) - 1));

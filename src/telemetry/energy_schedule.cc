@@ -14,6 +14,7 @@ constexpr int kChangesForTicks = 3;
 constexpr int kProbesForPhase = 15;
 // Prediction errors up to this need no search of the tick, a reading between two ticks will do.
 constexpr Duration kSharp = milliseconds(6);
+constexpr double kMarksSaved = 4;
 // Even then a search now and then, so that the ticks do not drift away from the line.
 constexpr int kSinglesBetweenSearches = 3;
 
@@ -30,9 +31,20 @@ void EnergySchedule::set_role(CounterRole role) {
 }
 
 void EnergySchedule::request_mark(Instant now) {
-  if (role_ == CounterRole::kCheckOnly || now < next_mark_) return;
+  if (role_ == CounterRole::kCheckOnly) return;
+  // A mark is two calls: one in 400 times the cost of one is 0.5 %. The end of a window and the
+  // start of the next come together, so some may be saved up.
+  const double per_mark_s = to_seconds(cost_ * 400).value();
+  if (!credit_time_ || per_mark_s <= 0) {
+    mark_credit_ = kMarksSaved;
+  } else {
+    mark_credit_ =
+        std::min(kMarksSaved, mark_credit_ + to_seconds(now - *credit_time_).value() / per_mark_s);
+  }
+  credit_time_ = now;
+  if (mark_credit_ < 1) return;
+  mark_credit_ -= 1;
   mark_wanted_ = true;
-  next_mark_ = now + cost_ * 400;  // two calls each
   if (role_ == CounterRole::kCarriesFigures && !ticks_.period()) start_probing(kProbesForPhase, 1);
   next_ = now;
 }

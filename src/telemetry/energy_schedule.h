@@ -48,7 +48,8 @@ class EnergySchedule {
   Duration cost_{};
   std::optional<Joules> last_energy_;
   bool mark_wanted_ = false;
-  Instant next_mark_{};  // not before
+  double mark_credit_ = 0;  // marks that may be spent
+  std::optional<Instant> credit_time_;
   // Probing: calls in a row until the counter was seen to move so many times.
   int probes_left_ = 0;
   int changes_wanted_ = 0;

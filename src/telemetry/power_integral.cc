@@ -54,6 +54,7 @@ std::optional<PowerIntegral> integrate(const TimeRing<gpu::PowerSample>& samples
   PowerIntegral result;
   result.energy = Joules(energy_j);
   result.uncertainty = Joules(deviation_w * std::sqrt(2 * edge_s * edge_s + gaps_squared_s2));
+  result.deviation = Watts(deviation_w);
   result.coverage = 1.0 - gaps_s / window_s;
   return result;
 }

@@ -21,6 +21,7 @@ struct PowerIntegral {
   // sensor is not in it.
   Joules uncertainty;
   double coverage = 0;  // share of the window outside gaps, 0..1
+  Watts deviation;      // of the samples, weighted with the time that each stands for
 };
 
 // Nothing when the samples do not reach from t0 to t1. A spacing of more than `gap_factor` usual

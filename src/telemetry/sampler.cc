@@ -22,6 +22,7 @@ constexpr Duration kFirstBackOff = seconds(1);
 constexpr Duration kLongestBackOff = seconds(60);
 constexpr Duration kFirstLook = seconds(1);
 constexpr Duration kLongestLook = seconds(10);
+constexpr Duration kDepthAgain = seconds(3);
 constexpr Duration kFuture = milliseconds(100);
 constexpr std::size_t kEventsKept = 1000;
 // What one reading may at most be believed to be where the card does not tell its limits.
@@ -204,15 +205,22 @@ void Sampler::read_power(Instant now) {
     return;
   }
   if (!due(Reading::kPowerSamples, now)) return;
-  const Instant since = history_.power.empty() ? Instant{} : history_.power.back().time;
-  const auto samples = read(Reading::kPowerSamples, now, power_period_,
-                            [&] { return device_.power_samples_since(since); });
+  // Asking for everything shows how deep the buffer is; at the start, and once more when a card
+  // that has just come up had the time to fill it.
+  const bool measure_depth = history_.power.empty() || (!depth_known_ && now >= depth_due_);
+  const Instant newest = history_.power.empty() ? Instant{} : history_.power.back().time;
+  auto samples = read(Reading::kPowerSamples, now, power_period_, [&] {
+    return device_.power_samples_since(measure_depth ? Instant{} : newest);
+  });
   if (!samples) return;
-  if (history_.power.empty() && samples->size() >= 2) {
-    // The first call brings the whole buffer: so deep it is. Ask again before half of it is gone.
+  if (measure_depth && samples->size() >= 2) {
+    // Ask again before half of it is gone.
     const Duration depth = samples->back().time - samples->front().time;
     power_period_ = std::clamp(depth * 2 / 5, options_.power_batch_min, options_.power_batch_max);
     state(Reading::kPowerSamples).due = now + power_period_;
+    depth_known_ = !history_.power.empty();
+    if (!depth_known_) depth_due_ = now + kDepthAgain;
+    std::erase_if(*samples, [&](const gpu::PowerSample& s) { return s.time <= newest; });
   }
   take_samples(*samples, now);
 }

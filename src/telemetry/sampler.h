@@ -6,7 +6,7 @@
 // 0.2-1 s as the driver's buffer allows (12 us-0.7 ms); clocks and event reasons each 0.4 s (11 us-
 // 0.1 ms each); utilisation each second, temperature each 2 s, processes each 10 s; the energy
 // counter (5-7 ms) as energy_schedule.h says, rationed by its own cost. That is about 10 calls a
-// second, 0.2 % of a core at worst; bench/energy_windows and gpoeo's report print the true number.
+// second, 0.2 % of a core at worst; bench/sampler_cost prints the true number.
 // Where the driver has no sample buffer, power is polled each 100 ms instead.
 //
 // Failures: a reading that is not supported, or not permitted, is dropped for good and listed; one
@@ -166,6 +166,8 @@ class Sampler {
   std::optional<Duration> counter_period_;
   std::optional<Duration> spacing_;
   Duration power_period_{};
+  bool depth_known_ = false;
+  Instant depth_due_{};
   double absurd_above_w_ = 0;
   Duration gap_time_{};
   std::uint64_t gaps_ = 0;

@@ -242,7 +242,29 @@ Tick TickClock::at_bound(const Bound& bound, const CounterReading& reading) cons
   return tick;
 }
 
+bool TickClock::phase_useful_at(Instant t) const {
+  return std::sqrt(line_->variance_s2(line_->number_at(t))) < kNumberable * line_->period_s;
+}
+
 Tick TickClock::tick(std::size_t i) const {
+  // Readings of one value show one tick, so the best placed of them speaks for all.
+  constexpr std::size_t kLookAround = 3;
+  Tick best = tick_alone(i);
+  const auto consider = [&](std::size_t j) {
+    const bool same =
+        marks_[j].epoch == marks_[i].epoch && marks_[j].reading.energy == marks_[i].reading.energy;
+    if (!same) return false;
+    if (const Tick tick = tick_alone(j); tick.uncertainty < best.uncertainty) best = tick;
+    return true;
+  };
+  for (std::size_t j = i; j-- > 0 && i - j <= kLookAround && consider(j);) {
+  }
+  for (std::size_t j = i + 1; j < marks_.size() && j - i <= kLookAround && consider(j); ++j) {
+  }
+  return best;
+}
+
+Tick TickClock::tick_alone(std::size_t i) const {
   const Mark& mark = marks_[i];
   const double period_s = line_                ? line_->period_s
                           : period_high_s_ > 0 ? std::min(period_high_s_, kAssumedPeriodS)
@@ -256,7 +278,7 @@ Tick TickClock::tick(std::size_t i) const {
   } else if (line_ && short_enough(mark.next)) {
     tick = at_bound(*mark.next, mark.reading);
     tick.time = plus_seconds(tick.time, -period_s);
-  } else if (line_) {
+  } else if (line_ && phase_useful_at(mark.reading.time)) {
     const double x = line_->number_at(middle(mark.reading.before, mark.reading.time));
     const double n = std::floor(x);
     const double error_s = std::sqrt(line_->variance_s2(n) + square(kJitter * line_->period_s));

@@ -85,6 +85,8 @@ class TickClock {
   void take_bound(const Bound& bound, bool neighbour);
   void restart_with(const Bound& bound, bool moved);
   void fit();
+  bool phase_useful_at(Instant t) const;
+  Tick tick_alone(std::size_t i) const;
   Tick at_bound(const Bound& bound, const CounterReading& reading) const;
 
   Watts max_power_;

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "twin/card.h"
 #include "twin/phase_response.h"
+#include "twin/reference.h"
 
 namespace gpoeo::twin {
 namespace {
@@ -134,31 +136,41 @@ void set_power_limits(Work& work, const DeviceModel& device, int stage) {
   }
 }
 
-// What phases cost at default clocks. Where the cap binds there, the governor settles between two
-// clocks; the mixture of the two whose mean power is the limit is taken.
-void set_reference(Work& work, const DeviceModel& device, int stage) {
-  int high = device.default_sm, low = high;
-  double mix = 0.0;  // share of `low`
-  const auto& mean = work.mean_power_w[at(stage)];
-  const double limit = device.limit_default_w;
-  if (!work.cap_included[at(stage)]) {
-    while (low > 0 && static_cast<double>(mean[at(device.pair(0, low))]) > limit) --low;
-    high = std::min(device.default_sm, low + 1);
-    const auto high_w = static_cast<double>(mean[at(device.pair(0, high))]);
-    const auto low_w = static_cast<double>(mean[at(device.pair(0, low))]);
-    if (high_w > limit && high_w > low_w)
-      mix = std::clamp((high_w - limit) / (high_w - low_w), 0.0, 1.0);
-    else
-      low = high;
+void add_phases(const VariantSpec& spec, Work& work, int& function_id) {
+  for (const PhaseSpec& from : spec.phases) {
+    Phase& phase = work.phases[at(work.phase_count++)];
+    set_text(phase.name, from.name);
+    phase.kind = from.kind;
+    phase.every = from.every;
+    phase.launches = from.launches;
+    phase.function_id = function_id;
+    function_id += from.launches;
   }
-  for_phases(work, stage, [&](int p) {
-    const PhasePoint& a = work.point(p, device.pair(0, high));
-    const PhasePoint& b = work.point(p, device.pair(0, low));
-    Phase& phase = work.phases[at(p)];
-    phase.reference_s = (1 - mix) * a.duration_s + mix * b.duration_s;
-    phase.reference_w =
-        (1 - mix) * static_cast<double>(a.power_w) + mix * static_cast<double>(b.power_w);
-  });
+}
+
+Status add_variant(const JobSpec& job, const StageSpec& stage, const VariantSpec& spec,
+                   double weight, const DeviceModel& device, Work& work, int& function_id) {
+  const auto count = static_cast<int>(spec.phases.size());
+  if ((work.phase_count + count) * work.pair_count > kMaxPoints)
+    return invalid(job,
+                   fmt::format("has too many phases for the {} clock pairs of '{}'; at most "
+                               "{} fit",
+                               work.pair_count, device.key.data(), kMaxPoints / work.pair_count));
+  const int first = work.phase_count;
+  work.variants[at(work.variant_count++)] = {
+      weight, first, count, spec.repeat_first, spec.repeat_count, spec.repeats, 0};
+  add_phases(spec, work, function_id);
+  double share = 0;
+  for (int p = 0; p < count; ++p)
+    if (spec.phases[at(p)].every == 1) share += spec.phases[at(p)].share * times_run(spec, p);
+  const VariantShape shape{spec, job.iteration_s * stage.length * spec.length, share};
+  const auto points =
+      std::span(work.points).subspan(at(first * work.pair_count), at(count * work.pair_count));
+  if (stage.measured)
+    fill_measured(shape, *stage.measured, device, points);
+  else
+    fill_analytic(shape, device, points);
+  return {};
 }
 
 }  // namespace
@@ -184,38 +196,9 @@ Result<std::unique_ptr<Work>> compile(const JobSpec& job, const DeviceModel& dev
     work->stages[at(s)] = {stage.iterations, work->variant_count,
                            static_cast<int>(stage.variants.size())};
     work->cap_included[at(s)] = stage.measured ? 1 : 0;
-    for (const VariantSpec& spec : stage.variants) {
-      const auto count = static_cast<int>(spec.phases.size());
-      if ((work->phase_count + count) * work->pair_count > kMaxPoints)
-        return invalid(
-            job, fmt::format("has too many phases for the {} clock pairs of '{}'; at "
-                             "most {} fit",
-                             work->pair_count, device.key.data(), kMaxPoints / work->pair_count));
-      Variant& variant = work->variants[at(work->variant_count++)];
-      variant = {spec.weight / weights, work->phase_count, count, spec.repeat_first,
-                 spec.repeat_count,     spec.repeats,      0};
-      double share = 0;
-      for (int p = 0; p < count; ++p)
-        if (spec.phases[at(p)].every == 1) share += spec.phases[at(p)].share * times_run(spec, p);
-      for (const PhaseSpec& from : spec.phases) {
-        Phase& phase = work->phases[at(work->phase_count++)];
-        set_text(phase.name, from.name);
-        phase.kind = from.kind;
-        phase.every = from.every;
-        phase.launches = from.launches;
-        phase.function_id = function_id;
-        function_id += from.launches;
-      }
-      const double iteration_s = job.iteration_s * stage.length * spec.length;
-      const VariantShape shape{spec, iteration_s, share};
-      const auto points =
-          std::span(work->points)
-              .subspan(at(variant.first * work->pair_count), at(count * work->pair_count));
-      if (stage.measured)
-        fill_measured(shape, *stage.measured, device, points);
-      else
-        fill_analytic(shape, device, points);
-    }
+    for (const VariantSpec& variant : stage.variants)
+      GPOEO_TRY_STATUS(
+          add_variant(job, stage, variant, variant.weight / weights, device, *work, function_id));
     set_power_limits(*work, device, s);
     set_reference(*work, device, s);
   }

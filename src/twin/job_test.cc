@@ -197,6 +197,26 @@ TEST(Compile, AnalyticTimeFollowsItsFormula) {
                   time(memory, sm) / time(0, model.default_sm), 1e-9);
 }
 
+// Under the cap the governor, not a formula, decides what default clocks cost.
+TEST(Compile, ReferenceOfACappedJobIsWhatTheGovernorMakesOfIt) {
+  for (const char* name : {"resnet50", "mixed_lengths", "eval_checkpoint"}) {
+    Bench bench(quiet_device("rtx3080ti"));
+    bench.attach(testing::steady_job("rtx3080ti", name));
+    bench.pass(600);
+    const JobTruth before = bench.truth().jobs[0];
+    bench.pass(1200);
+    const JobTruth after = bench.truth().jobs[0];
+    EXPECT_NEAR(static_cast<double>(after.end_ns - before.end_ns) * 1e-9 /
+                    (after.reference_s - before.reference_s),
+                1, 0.003)
+        << name;
+    EXPECT_NEAR((after.iterations_energy_j - before.iterations_energy_j) /
+                    (after.reference_j - before.reference_j),
+                1, 0.003)
+        << name;
+  }
+}
+
 TEST(Compile, RefusesWhatDoesNotFitWithAReason) {
   JobSpec job = compute_job();
   job.stages[0].variants[0].phases.assign(kMaxPhases + 1, job.stages[0].variants[0].phases[0]);

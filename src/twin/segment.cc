@@ -11,6 +11,7 @@
 #include <cstring>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "twin/card_name.h"
 #include "twin/segment_file.h"
@@ -258,12 +259,34 @@ const CardName& Segment::name(unsigned card) const { return mapping_->names.at(c
 Instant Segment::now() const { return mapping_->clock.now(); }
 const Clock& Segment::clock() const { return mapping_->clock; }
 
+namespace {
+
+// A card's mutex, given back however the visit ends.
+class CardLock {
+ public:
+  static Result<CardLock> take(SegmentCard& card) {
+    GPOEO_TRY_STATUS(lock_card(card));
+    return CardLock(card);
+  }
+  CardLock(CardLock&& other) noexcept : card_(std::exchange(other.card_, nullptr)) {}
+  CardLock& operator=(CardLock&&) = delete;
+  ~CardLock() {
+    if (card_) unlock_card(*card_);
+  }
+
+ private:
+  explicit CardLock(SegmentCard& card) : card_(&card) {}
+  SegmentCard* card_;
+};
+
+}  // namespace
+
 Status Segment::visit(unsigned index, const std::function<Status(Card&)>& f) {
   if (index >= card_count())
     return make_error(ErrorKind::kInvalid,
                       fmt::format("no simulated card {}; there are {}", index, card_count()));
   SegmentCard& shared = mapping_->file.card(index);
-  GPOEO_TRY_STATUS(lock_card(shared));
+  GPOEO_TRY(const CardLock held, CardLock::take(shared));
   // On its own, so that attach_job() never writes to a slot that is free in the new state only.
   if (liveness_is_due(shared)) {
     Card card = begin_change(shared);
@@ -273,7 +296,6 @@ Status Segment::visit(unsigned index, const std::function<Status(Card&)>& f) {
   advance(card, now());
   const Status status = f(card);
   commit(shared);
-  unlock_card(shared);
   return status;
 }
 

@@ -33,7 +33,11 @@ class Session {
 
  private:
   Session(Library library, const Clock& clock) : library_(std::move(library)), clock_(clock) {}
-  Duration measure_offset() const;
+  struct Offset {
+    Duration value;
+    Duration uncertainty;
+  };
+  Offset measure_offset() const;
   Library library_;
   const Clock& clock_;
   Duration offset_{};

@@ -32,11 +32,7 @@ struct Loop {
     while (clock.now() < end) {
       const Instant now = clock.now();
       const Instant next = std::max(sampler.poll(now), now + poll_at_least);
-      if (meter.update()) {
-        sampler.set_counter_role(meter.choice().source == EnergySource::kPowerSamples
-                                     ? CounterRole::kCheckOnly
-                                     : CounterRole::kCarriesFigures);
-      }
+      if (meter.update()) sampler.set_counter_role(meter.role());
       if (each_poll) each_poll();
       clock.advance(std::max(Duration(1), std::min(next, end) - clock.now()));
     }

@@ -56,7 +56,8 @@ Return on_card(DeviceHandle handle, F f, Pointers*... arguments) noexcept {
   return guarded([&](Segment& segment) -> Return {
     const unsigned card = card_of(handle);
     if (card >= segment.card_count()) return nvml_abi::kInvalidArgument;
-    if (((arguments == nullptr) || ...)) return nvml_abi::kInvalidArgument;
+    const bool missing = (!arguments || ... || false);
+    if (missing) return nvml_abi::kInvalidArgument;
     return f(CardFront(segment, card));
   });
 }

@@ -150,11 +150,11 @@ static Return reset_sm(DeviceHandle) { return setter("nvmlDeviceResetGpuLockedCl
 static Return set_limit(DeviceHandle, unsigned mw) {
   return setter("nvmlDeviceSetPowerManagementLimit", " " + std::to_string(mw));
 }
-#define SETTER(exported, resolver, function, ...)   \
-  static auto resolver()->Return (*)(__VA_ARGS__) { \
-    ++state().setter_lookups;                       \
-    return &function;                               \
-  }                                                 \
+#define SETTER(exported, resolver, function, ...)                 \
+  [[gnu::used]] static auto resolver()->Return (*)(__VA_ARGS__) { \
+    ++state().setter_lookups;                                     \
+    return &function;                                             \
+  }                                                               \
   __attribute__((ifunc(#resolver))) Return exported(__VA_ARGS__)
 SETTER(nvmlDeviceSetGpuLockedClocks, resolve_lock_sm, lock_sm, DeviceHandle, unsigned, unsigned);
 SETTER(nvmlDeviceResetGpuLockedClocks, resolve_reset_sm, reset_sm, DeviceHandle);
