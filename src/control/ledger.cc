@@ -14,6 +14,10 @@ constexpr Duration kRateSpan = std::chrono::seconds(10);
 // one window is no surer than this, however long it was.
 constexpr double kDriftSigma = 0.003;
 constexpr std::size_t kMostNotes = 50;
+// Least share of a phase's time whose energy must be known before anything is claimed of it.
+constexpr double kLeastCoverage = 0.9;
+// Power in a hole may differ from the mean around it by this much (one standard error).
+constexpr double kHoleError = 0.3;
 
 double square(double x) { return x * x; }
 
@@ -31,8 +35,8 @@ struct WeightedMean {
 
 }  // namespace
 
-void Ledger::add_energy(Instant from, Instant to, Joules energy, Joules error) {
-  stretches_.push_back({from, to, energy.value(), error.value()});
+void Ledger::add_energy(unsigned gpu, Instant from, Instant to, Joules energy, Joules error) {
+  stretches_[gpu].push_back({from, to, energy.value(), error.value()});
 }
 
 void Ledger::add_iteration_ends(std::span<const Instant> ends) {
@@ -83,16 +87,26 @@ std::optional<double> Ledger::rate(Instant now) const {
   return static_cast<double>(count - 1) / to_seconds(recent_ends_.back() - *first).value();
 }
 
-report::Figure Ledger::energy_between(Instant from, Instant to) const {
+std::optional<report::Figure> Ledger::energy_between(Instant from, Instant to) const {
+  const double span = to_seconds(to - from).value();
+  if (span <= 0 || stretches_.empty()) return std::nullopt;
   double energy = 0, variance = 0;
-  for (const Stretch& s : stretches_) {
-    const Instant a = std::max(s.from, from), b = std::min(s.to, to);
-    if (b <= a) continue;
-    const double share = to_seconds(b - a) / to_seconds(s.to - s.from);
-    energy += share * s.energy_j;
-    variance += square(share * s.error_j);
+  for (const auto& [gpu, stretches] : stretches_) {
+    double known = 0, known_variance = 0, covered = 0;
+    for (const Stretch& s : stretches) {
+      const Instant a = std::max(s.from, from), b = std::min(s.to, to);
+      if (b <= a) continue;
+      const double share = to_seconds(b - a) / to_seconds(s.to - s.from);
+      known += share * s.energy_j;
+      known_variance += square(share * s.error_j);
+      covered += to_seconds(b - a).value();
+    }
+    if (covered < kLeastCoverage * span) return std::nullopt;
+    const double filled = known * (span - covered) / covered;
+    energy += known + filled;
+    variance += known_variance + square(kHoleError * filled);
   }
-  return {energy, std::sqrt(variance)};
+  return report::Figure{energy, std::sqrt(variance)};
 }
 
 std::optional<Ledger::Baseline> Ledger::baseline_of(const Phase& phase) {
@@ -131,10 +145,15 @@ void Ledger::close_net(report::Session& session) const {
   for (const Phase& phase : phases_) {
     const auto baseline = baseline_of(phase);
     if (!baseline || phase.iterations == 0) continue;
-    const auto n = static_cast<double>(phase.iterations);
     const auto used = energy_between(*phase.first_end, *phase.last_end);
-    energy += used.value;
-    energy_variance += square(used.error);
+    if (!used) {
+      session.no_saving_reason = "the energy of too much of the time could not be read";
+      session.baseline.reset();
+      return;
+    }
+    const auto n = static_cast<double>(phase.iterations);
+    energy += used->value;
+    energy_variance += square(used->error);
     time += to_seconds(*phase.last_end - *phase.first_end).value();
     default_energy += n * baseline->energy_j.value;
     default_energy_error += n * baseline->energy_j.error;
