@@ -10,8 +10,9 @@ namespace gpoeo::control {
 namespace {
 
 constexpr Duration kRateSpan = std::chrono::seconds(10);
-// A job's own wandering between two looks at the same clock (DESIGN section 11): a baseline from
-// one window is no surer than this, however long it was.
+// A job's own wandering between two looks at the same clock (DESIGN section 11), and the card's
+// leakage with its temperature, which is not the same early and late: no baseline is surer than
+// this, however many windows it has.
 constexpr double kDriftSigma = 0.003;
 constexpr std::size_t kMostNotes = 50;
 // Least share of a phase's time whose energy must be known before anything is claimed of it.
@@ -121,8 +122,7 @@ std::optional<Ledger::Baseline> Ledger::baseline_of(const Phase& phase) {
   }
   if (baseline.windows == 0) return std::nullopt;
   const auto with_drift = [&](const WeightedMean& m) {
-    const double drift = square(kDriftSigma * m.mean()) / baseline.windows;
-    return report::Figure{m.mean(), std::sqrt(m.variance() + drift)};
+    return report::Figure{m.mean(), std::sqrt(m.variance() + square(kDriftSigma * m.mean()))};
   };
   baseline.time_s = with_drift(time);
   baseline.energy_j = with_drift(energy);
