@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 
 extern char** environ;
@@ -18,11 +20,20 @@ namespace {
 
 constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// A signal that our starter made us ignore (nohup: HUP; a shell's '&': INT) stays ignored, for the
+// job too: watched by a signalfd it would come through all the same.
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
-  for (const int signal : kForwarded) sigaddset(&set, signal);
+  for (const int signal : kForwarded) {
+    if (!is_ignored(signal)) sigaddset(&set, signal);
+  }
   return set;
 }
 
@@ -61,6 +72,8 @@ Result<Child> Child::start(const std::vector<std::string>& command, const Enviro
   const Fd report_read(report[0]);
   Fd report_write(report[1]);
 
+  // With SIGCHLD ignored the system would throw the exit code away.
+  if (is_ignored(SIGCHLD)) ::signal(SIGCHLD, SIG_DFL);
   const sigset_t watched = watched_signals();
   sigset_t before;
   pthread_sigmask(SIG_BLOCK, &watched, &before);
@@ -94,15 +107,19 @@ Result<Child> Child::start(const std::vector<std::string>& command, const Enviro
   return Child(pid, std::move(signals));
 }
 
-std::optional<ExitStatus> Child::reap() const {
+std::optional<ExitStatus> Child::reap() {
+  if (ended_) return ended_;
   int status = 0;
   const pid_t got = ::waitpid(pid_, &status, WNOHANG);
   if (got == 0) return std::nullopt;
-  if (got < 0) return ExitStatus{.code = 125, .signal = std::nullopt};  // somebody else reaped it
-  if (WIFSIGNALED(status)) {
-    return ExitStatus{.code = 128 + WTERMSIG(status), .signal = WTERMSIG(status)};
+  if (got < 0) {
+    ended_ = ExitStatus{.code = 125, .signal = std::nullopt};  // somebody else reaped it
+  } else if (WIFSIGNALED(status)) {
+    ended_ = ExitStatus{.code = 128 + WTERMSIG(status), .signal = WTERMSIG(status)};
+  } else {
+    ended_ = ExitStatus{.code = WEXITSTATUS(status), .signal = std::nullopt};
   }
-  return ExitStatus{.code = WEXITSTATUS(status), .signal = std::nullopt};
+  return ended_;
 }
 
 Wake Child::wait(std::chrono::milliseconds timeout) {
@@ -113,7 +130,8 @@ Wake Child::wait(std::chrono::milliseconds timeout) {
         deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return {};
     pollfd waiting{.fd = signals_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&waiting, 1, static_cast<int>(left.count())) <= 0) continue;
+    if (::poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 3'600'000))) <= 0)
+      continue;
     signalfd_siginfo info{};
     if (::read(signals_.get(), &info, sizeof info) != sizeof info) continue;
     if (info.ssi_signo == SIGCHLD) continue;
@@ -124,6 +142,9 @@ Wake Child::wait(std::chrono::milliseconds timeout) {
   }
 }
 
-void Child::forward(int signal) const { ::kill(pid_, signal); }
+void Child::forward(int signal) const {
+  // Once reaped, the number may be another process's.
+  if (!ended_) ::kill(pid_, signal);
+}
 
 }  // namespace gpoeo::control

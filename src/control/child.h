@@ -24,8 +24,8 @@ struct ExitStatus {
 // What the waiting loop woke up for.
 struct Wake {
   enum class Kind { kExited, kSignal, kTimeout } kind = Kind::kTimeout;
-  ExitStatus exit;             // kExited
-  int signal = 0;              // kSignal: INT, TERM, HUP, QUIT, USR1 or USR2, sent to us
+  ExitStatus exit;  // kExited
+  int signal = 0;   // kSignal: INT, TERM, HUP, QUIT, USR1 or USR2, sent to us and not ignored
   bool from_terminal = false;  // kSignal: the terminal sent it to the whole foreground group
 };
 
@@ -51,10 +51,11 @@ class Child {
 
  private:
   Child(pid_t pid, Fd signals) : pid_(pid), signals_(std::move(signals)) {}
-  std::optional<ExitStatus> reap() const;
+  std::optional<ExitStatus> reap();
 
   pid_t pid_;
   Fd signals_;
+  std::optional<ExitStatus> ended_;
 };
 
 }  // namespace gpoeo::control

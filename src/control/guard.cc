@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 
@@ -73,6 +74,16 @@ std::vector<RestoreOutcome> restore_controls(gpu::Controls& controls, const Jour
 
 Guard::Guard(gpu::Device& device, const Journal& journal, WriterLock lock, JournalEntry saved)
     : device_(&device), journal_(&journal), lock_(std::move(lock)), saved_(std::move(saved)) {}
+
+// An optional that was moved from is still engaged: without this, the end of the old guard would
+// restore the clocks under the new one.
+Guard::Guard(Guard&& other) noexcept
+    : device_(other.device_),
+      journal_(other.journal_),
+      lock_(std::exchange(other.lock_, std::nullopt)),
+      saved_(std::exchange(other.saved_, {})),
+      healed_(std::move(other.healed_)),
+      writes_(other.writes_) {}
 
 Result<Guard> Guard::acquire(gpu::Device& device, const Journal& journal, DriverRef driver) {
   const auto& identity = device.identity();

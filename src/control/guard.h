@@ -30,7 +30,7 @@ class Guard {
   // kNoPermission / kNotSupported when the device was opened read-only.
   static Result<Guard> acquire(gpu::Device& device, const Journal& journal, DriverRef driver);
 
-  Guard(Guard&&) noexcept = default;
+  Guard(Guard&& other) noexcept;  // what was moved from restores nothing
   Guard& operator=(Guard&&) = delete;
   Guard(const Guard&) = delete;
   ~Guard();  // restores what is still touched, and logs what fails

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -31,11 +32,23 @@ json lock_to_json(const SavedLock& lock) {
   return j;
 }
 
+constexpr long long kMostMhz = 100'000;
+constexpr double kMostMilliwatts = 1e7;
+
+// Numbers that no card has are damage, and must not be written to one.
+struct BadNumber {
+  std::string text;
+};
+
 SavedLock lock_from_json(const json& j) {
   SavedLock lock{.known = j.at("known").get<bool>(), .range = std::nullopt};
   if (const json& range = j.at("range_mhz"); !range.is_null()) {
-    lock.range = gpu::ClockRange{megahertz(range.at(0).get<long long>()),
-                                 megahertz(range.at(1).get<long long>())};
+    const auto low = range.at(0).get<long long>(), high = range.at(1).get<long long>();
+    if (low < 0 || high < low || high > kMostMhz) {
+      throw BadNumber{fmt::format("clocks {}..{} MHz", low, high)};
+    }
+    lock.range =
+        gpu::ClockRange{megahertz(static_cast<double>(low)), megahertz(static_cast<double>(high))};
   }
   return lock;
 }
@@ -53,9 +66,34 @@ JournalEntry entry_from_json(const json& j) {
     entry.memory_clocks = lock_from_json(controls["memory_clocks"]);
   }
   if (controls.contains("power_limit_mw")) {
-    entry.power_limit = Watts(controls["power_limit_mw"].get<double>() / 1000.0);
+    const auto limit_mw = controls["power_limit_mw"].get<double>();
+    if (!(limit_mw > 0 && limit_mw <= kMostMilliwatts)) {
+      throw BadNumber{fmt::format("power limit {} mW", limit_mw)};
+    }
+    entry.power_limit = Watts(limit_mw / 1000.0);
   }
   return entry;
+}
+
+// A UUID comes from a driver or a command line and must not walk out of the folder.
+Result<std::filesystem::path> path_in(const std::filesystem::path& folder, const std::string& uuid,
+                                      std::string_view suffix) {
+  const bool safe = !uuid.empty() && uuid.size() < 128 && uuid.front() != '.' &&
+                    std::ranges::all_of(uuid, [](unsigned char c) {
+                      return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+                    });
+  if (!safe) {
+    return make_error(ErrorKind::kInvalid, fmt::format("'{}' is not a GPU UUID", uuid));
+  }
+  return folder / (uuid + std::string(suffix));
+}
+
+std::unexpected<Error> damaged(const std::filesystem::path& path, std::string_view why) {
+  return make_error(
+      ErrorKind::kInvalid,
+      fmt::format("{}: damaged journal ({}); reset the GPU's clocks by hand (nvidia-smi -rgc "
+                  "-rmc), then remove the file",
+                  path.string(), why));
 }
 
 }  // namespace
@@ -74,7 +112,7 @@ std::filesystem::path default_state_dir() {
 
 Result<WriterLock> WriterLock::acquire(const std::filesystem::path& folder,
                                        const std::string& uuid) {
-  const auto path = folder / (uuid + ".lock");
+  GPOEO_TRY(const auto path, path_in(folder, uuid, ".lock"));
   Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return errno_error(path.string(), errno);
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -100,15 +138,7 @@ Result<Journal> Journal::open(std::filesystem::path folder) {
 }
 
 Result<std::filesystem::path> Journal::path_of(const std::string& uuid) const {
-  // A UUID comes from a driver or a command line and must not walk out of the folder.
-  const bool safe = !uuid.empty() && uuid.size() < 128 && uuid.front() != '.' &&
-                    std::ranges::all_of(uuid, [](unsigned char c) {
-                      return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-                    });
-  if (!safe) {
-    return make_error(ErrorKind::kInvalid, fmt::format("'{}' is not a GPU UUID", uuid));
-  }
-  return folder_ / (uuid + std::string(kJournalSuffix));
+  return path_in(folder_, uuid, kJournalSuffix);
 }
 
 Status Journal::write(const JournalEntry& entry) const {
@@ -150,11 +180,9 @@ Result<std::optional<JournalEntry>> Journal::read(const std::string& uuid) const
     }
     return std::optional<JournalEntry>(std::move(entry));
   } catch (const json::exception& error) {
-    return make_error(
-        ErrorKind::kInvalid,
-        fmt::format("{}: damaged journal ({}); reset the GPU's clocks by hand (nvidia-smi -rgc "
-                    "-rmc), then remove the file",
-                    path.string(), error.what()));
+    return damaged(path, error.what());
+  } catch (const BadNumber& error) {
+    return damaged(path, error.text);
   }
 }
 

@@ -145,12 +145,12 @@ void Ledger::close_net(report::Session& session) const {
   for (const Phase& phase : phases_) {
     const auto baseline = baseline_of(phase);
     if (!baseline || phase.iterations == 0) continue;
+    session.baseline = report::BaselineSection{.time_s = baseline->time_s,
+                                               .energy_j = baseline->energy_j,
+                                               .windows = baseline->windows,
+                                               .seconds = baseline->seconds};
     const auto used = energy_between(*phase.first_end, *phase.last_end);
-    if (!used) {
-      session.no_saving_reason = "the energy of too much of the time could not be read";
-      session.baseline.reset();
-      return;
-    }
+    if (!used) continue;
     const auto n = static_cast<double>(phase.iterations);
     energy += used->value;
     energy_variance += square(used->error);
@@ -159,15 +159,15 @@ void Ledger::close_net(report::Session& session) const {
     default_energy_error += n * baseline->energy_j.error;
     default_time += n * baseline->time_s.value;
     default_time_error += n * baseline->time_s.error;
-    session.baseline = report::BaselineSection{.time_s = baseline->time_s,
-                                               .energy_j = baseline->energy_j,
-                                               .windows = baseline->windows,
-                                               .seconds = baseline->seconds};
   }
   if (!session.baseline) {
     session.no_saving_reason =
         iterations_ < 2 ? "no iterations were seen, so there is nothing to compare"
                         : "the job ended before a baseline at default clocks was measured";
+    return;
+  }
+  if (default_energy <= 0) {
+    session.no_saving_reason = "the energy of too much of the time could not be read";
     return;
   }
   const double ratio = energy / default_energy, slowdown = time / default_time;

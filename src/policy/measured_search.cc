@@ -48,8 +48,8 @@ class Search {
         measured_(estimates.clocks),
         fit_(problem.sm_clocks.back(), measured_) {}
 
-  // The clock with the least expected energy whose expected slow-down leaves the margin; nullopt
-  // when default clocks are best.
+  // The clock with the least expected energy among those that may be held; nullopt when default
+  // clocks are best.
   std::optional<Hertz> best_expected() const {
     const double top = problem_.sm_clocks.back().value();
     const double floor =
@@ -57,9 +57,8 @@ class Search {
     std::optional<Hertz> best;
     double least = 1 - options_.least_saving;
     for (const Hertz f : problem_.sm_clocks) {
-      if (f.value() < floor || f == problem_.sm_clocks.back()) continue;
-      if (fit_.time_ratio(f) > 1 + options_.aim * problem_.max_slowdown) continue;
-      if (const double energy = fit_.energy_ratio(f); energy < least) {
+      if (f.value() < floor || f == problem_.sm_clocks.back() || !admissible(f)) continue;
+      if (const double energy = energy_at(f); energy < least) {
         least = energy;
         best = f;
       }
@@ -67,27 +66,41 @@ class Search {
     return best;
   }
 
-  // The measured clock that stands for `f`, if there is one.
-  const ClockEstimate* measured_near(Hertz f) const {
-    const double near = options_.near * problem_.sm_clocks.back().value();
-    const ClockEstimate* found = nullptr;
-    for (const ClockEstimate& e : measured_) {
-      const double distance = std::abs((e.sm - f).value());
-      if (distance > near) continue;
-      if (found == nullptr || distance < std::abs((found->sm - f).value())) found = &e;
+  // Where energy still falls at the lowest clock measured and time has room, the fit knows too
+  // little of what is below: the next clock to look at, nullopt when there is none.
+  std::optional<Hertz> further_down(Hertz best) const {
+    const ClockEstimate& lowest = measured_.front();
+    const double top = problem_.sm_clocks.back().value();
+    if (best > lowest.sm) return std::nullopt;
+    if (measured_.size() > 1 && measured_[1].energy_ratio <= lowest.energy_ratio) {
+      return std::nullopt;
     }
-    return found;
+    const double target = std::max(options_.lowest * top, options_.look_down * lowest.sm.value());
+    const auto next = std::ranges::lower_bound(problem_.sm_clocks, Hertz(target));
+    if (next == problem_.sm_clocks.end() || *next >= lowest.sm || !admissible(*next)) {
+      return std::nullopt;
+    }
+    return *next;
   }
 
-  // Measured slow-down within the limit, one standard error included.
-  bool within_limit(const ClockEstimate& e) const {
-    return e.time_ratio + e.time_error <= 1 + problem_.max_slowdown;
+  // Whether a measured clock that may be held lies so near to `f` that it tells what `f` will do.
+  bool known_nearby(Hertz f) const {
+    const double near = options_.near * problem_.sm_clocks.back().value();
+    return std::ranges::any_of(measured_, [&](const ClockEstimate& e) {
+      return std::abs((e.sm - f).value()) <= near && within_limit(e, options_.enter_sigmas);
+    });
+  }
+
+  // Measured slow-down within the limit, with so many standard errors to spare.
+  bool within_limit(const ClockEstimate& e, double sigmas) const {
+    return e.time_ratio + sigmas * e.time_error <= 1 + problem_.max_slowdown;
   }
 
   const ClockEstimate* best_measured() const {
     const ClockEstimate* best = nullptr;
     for (const ClockEstimate& e : measured_) {
-      if (!within_limit(e) || e.energy_ratio > 1 - options_.least_saving) continue;
+      if (!within_limit(e, options_.enter_sigmas)) continue;
+      if (e.energy_ratio > 1 - options_.least_saving) continue;
       if (best == nullptr || e.energy_ratio < best->energy_ratio) best = &e;
     }
     return best;
@@ -98,16 +111,25 @@ class Search {
     return at == measured_.end() ? nullptr : &*at;
   }
 
-  // The next clock up from `f` in the table.
-  Hertz above(Hertz f) const {
-    const auto next = std::ranges::upper_bound(problem_.sm_clocks, f);
-    return next == problem_.sm_clocks.end() ? problem_.sm_clocks.back() : *next;
+  double energy_at(Hertz f) const {
+    const auto* e = measured_at(f);
+    return e != nullptr ? e->energy_ratio : fit_.energy_ratio(f);
   }
 
   const ResponseFit& fit() const { return fit_; }
   std::size_t probes() const { return measured_.size(); }
 
  private:
+  // A measured clock by its own evidence; another by the fit, and never below one that was
+  // measured to be too slow.
+  bool admissible(Hertz f) const {
+    if (const auto* e = measured_at(f)) return within_limit(*e, options_.enter_sigmas);
+    if (fit_.time_ratio(f) > 1 + options_.aim * problem_.max_slowdown) return false;
+    return std::ranges::none_of(measured_, [&](const ClockEstimate& e) {
+      return e.sm > f && !within_limit(e, -options_.refuse_sigmas);
+    });
+  }
+
   const Problem& problem_;
   const MeasuredSearchOptions& options_;
   const std::vector<ClockEstimate>& measured_;
@@ -147,22 +169,16 @@ Decision MeasuredSearch::decide(const Problem& problem,
   const auto wanted = search.best_expected();
 
   // Holding already? Leave only for a gain worth a move, or when the evidence is over the limit.
-  const auto held =
+  const auto last_set =
       std::ranges::find_if(observations.rbegin(), observations.rend(),
                            [](const Observation& o) { return o.setting.sm.has_value(); });
-  const bool held_twice = std::ranges::count_if(observations, [&](const Observation& o) {
-                            return o.setting == held->setting;
-                          }) >= 2;
-  if (const auto* now = search.measured_at(*held->setting.sm); held_twice && now != nullptr) {
-    const bool gain =
-        wanted && search.fit().energy_ratio(*wanted) < now->energy_ratio - options_.hysteresis;
-    if (search.within_limit(*now) && !gain && now->energy_ratio <= 1 - options_.least_saving) {
-      return at_clock(Purpose::kHold, now->sm, evidence(*now));
-    }
-    if (!search.within_limit(*now) && (!wanted || *wanted <= now->sm) &&
-        search.above(now->sm) < top) {
-      return at_clock(Purpose::kHold, search.above(now->sm), "one step up: slow-down at the limit");
-    }
+  const bool held_twice =
+      std::ranges::count(observations, last_set->setting, &Observation::setting) >= 2;
+  const auto* now = search.measured_at(*last_set->setting.sm);
+  if (held_twice && search.within_limit(*now, options_.stay_sigmas) &&
+      now->energy_ratio <= 1 - options_.least_saving &&
+      (!wanted || search.energy_at(*wanted) >= now->energy_ratio - options_.hysteresis)) {
+    return at_clock(Purpose::kHold, now->sm, evidence(*now));
   }
 
   if (!wanted) {
@@ -182,9 +198,16 @@ Decision MeasuredSearch::decide(const Problem& problem,
             .why = fmt::format("no clock saves {:.0f} % within the limit",
                                100 * options_.least_saving)};
   }
-  if (const auto* near = search.measured_near(*wanted);
-      near != nullptr && search.within_limit(*near)) {
-    return at_clock(Purpose::kHold, near->sm, evidence(*near));
+  if (search.probes() < options_.most_probes) {
+    if (const auto below = search.further_down(*wanted)) {
+      return at_clock(Purpose::kProbe, *below, "energy still falls: further down");
+    }
+  }
+  if (const auto* measured = search.measured_at(*wanted)) {
+    return at_clock(Purpose::kHold, measured->sm, evidence(*measured));
+  }
+  if (search.known_nearby(*wanted)) {
+    return at_clock(Purpose::kHold, *wanted, expectation(search.fit(), *wanted));
   }
   if (search.probes() >= options_.most_probes) {
     if (const auto* best = search.best_measured()) {

@@ -85,14 +85,32 @@ void ResponseFit::fit_power(std::span<const ClockEstimate> measured) {
   const double determinant = a11 * a22 - a12 * a12;
   linear_ = (b1 * a22 - b2 * a12) / determinant;
   quadratic_ = (b2 * a11 - b1 * a12) / determinant;
+  // What the parabola cannot follow (a voltage floor, steps), clock by clock.
+  for (const ClockEstimate& e : measured) {
+    if (e.sm >= default_clock_) continue;
+    off_parabola_.push_back({e.sm, e.energy_ratio / e.time_ratio - parabola(e.sm)});
+  }
+  off_parabola_.push_back({default_clock_, 0});
 }
 
-double ResponseFit::power_ratio(Hertz sm) const {
+double ResponseFit::parabola(Hertz sm) const {
   const double d = 1 - sm / default_clock_;
   // Past its lowest point the parabola would rise again as the clock falls; power does not.
   const double vertex = quadratic_ > 0 ? linear_ / (2 * quadratic_) : 1.0;
   const double at = d > 0 && vertex > 0 ? std::min(d, vertex) : d;
-  return std::max(0.05, 1 - linear_ * at + quadratic_ * at * at);
+  return 1 - linear_ * at + quadratic_ * at * at;
+}
+
+double ResponseFit::power_ratio(Hertz sm) const {
+  const auto right = std::ranges::lower_bound(off_parabola_, sm, {}, &Offset::sm);
+  double offset = 0;
+  if (right == off_parabola_.begin()) {
+    offset = right->power;
+  } else if (right != off_parabola_.end()) {
+    const Offset& left = *(right - 1);
+    offset = left.power + (right->power - left.power) * ((sm - left.sm) / (right->sm - left.sm));
+  }
+  return std::max(0.05, parabola(sm) + offset);
 }
 
 }  // namespace gpoeo::policy

@@ -30,12 +30,18 @@ class ResponseFit {
   struct Point {
     double x, ratio, weight;
   };
+  struct Offset {
+    Hertz sm;
+    double power;  // measured ratio minus the parabola's
+  };
+  double parabola(Hertz sm) const;
   void fit_time(std::span<const ClockEstimate> measured);
   void fit_power(std::span<const ClockEstimate> measured);
 
   Hertz default_clock_;
   std::vector<Point> time_;  // ascending in x, ratio ascending; starts with {0, 1}
   double linear_ = 0;        // power = 1 - linear * d + quadratic * d^2, d = 1 - f / f_default
+  std::vector<Offset> off_parabola_;  // ascending in clock; ends with {default, 0}
   double quadratic_ = 0;
 };
 

@@ -19,6 +19,7 @@ class TwinControls final : public gpu::Controls {
   }
   Status reset_memory_clocks() override { return front_.reset_memory_clocks(); }
   Status set_power_limit(Watts limit) override { return front_.set_power_limit(limit); }
+  Result<Watts> power_limit_setting() override { return front_.power_limit(); }
   Status reset_power_limit() override {
     return front_.set_power_limit(Watts(front_.device().limit_default_w));
   }

@@ -29,7 +29,8 @@ constexpr std::array<std::string_view, static_cast<int>(Call::kCount)> kNames = 
     "set_power_limit",
     "reset_power_limit",
     "sm_clock_lock",
-    "memory_clock_lock"};
+    "memory_clock_lock",
+    "power_limit_setting"};
 
 template <typename Function>
 auto hooked(CallHook& hook, Call call, const std::string& arguments, Function function)
@@ -84,6 +85,10 @@ class DecoratedDevice::HookedControls final : public Controls {
   }
   Result<std::optional<ClockRange>> memory_clock_lock() override {
     return hooked(hook_, Call::kMemoryClockLock, "", [&] { return inner_.memory_clock_lock(); });
+  }
+  Result<Watts> power_limit_setting() override {
+    return hooked(hook_, Call::kPowerLimitSetting, "",
+                  [&] { return inner_.power_limit_setting(); });
   }
 
  private:

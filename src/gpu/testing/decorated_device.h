@@ -33,6 +33,7 @@ enum class Call {
   kResetPowerLimit,
   kSmClockLock,
   kMemoryClockLock,
+  kPowerLimitSetting,
   kCount,
 };
 std::string_view to_string(Call call);  // the method's name, "lock_sm_clocks"

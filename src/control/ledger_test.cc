@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// The books on numbers worked out by hand.
+#include "control/ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace gpoeo::control {
+namespace {
+
+using ::testing::HasSubstr;
+
+Instant at(double s) { return instant_from_ns(1'000'000'000'000) + to_duration(Seconds(s)); }
+
+policy::Observation window(std::optional<double> mhz, double at_s, double time_s, double energy_j) {
+  policy::Observation o;
+  if (mhz) o.setting.sm = megahertz(*mhz);
+  o.at = Seconds(at_s);
+  o.iterations = 10;
+  o.time = Seconds(time_s);
+  o.time_error = Seconds(0.001 * time_s);
+  o.energy = Joules(energy_j);
+  o.energy_error = Joules(0.001 * energy_j);
+  return o;
+}
+
+void iterate(Ledger& ledger, double from_s, double each_s, int ends) {
+  for (int i = 0; i < ends; ++i) {
+    const Instant end = at(from_s + i * each_s);
+    ledger.add_iteration_ends(std::span(&end, 1));
+  }
+}
+
+report::Session closed(const Ledger& ledger, double duration_s = 100) {
+  report::Session session;
+  session.duration_s = duration_s;
+  ledger.close(session);
+  return session;
+}
+
+TEST(Ledger, NetSavingOfOnePhase) {
+  Ledger ledger;
+  // 100 iterations of 1.02 s at 80 W, against 1 s and 100 J at default clocks.
+  iterate(ledger, 0, 1.02, 101);
+  ledger.add_energy(0, at(-5), at(200), Joules(205 * 80), Joules(0));
+  ledger.add_observation(window({}, 5, 1.0, 100));
+  const auto s = closed(ledger);
+  ASSERT_TRUE(s.saving);
+  EXPECT_EQ(s.iterations, 101U);
+  EXPECT_NEAR(s.saving->net_saving.value, 1 - 102.0 * 80 / 10000, 1e-9);
+  EXPECT_NEAR(s.saving->net_slowdown.value, 0.02, 1e-9);
+  // 0.1 % of the window and 0.3 % of drift.
+  EXPECT_NEAR(s.saving->net_slowdown.error, 1.02 * std::hypot(0.0015, 0.003), 6e-4);
+  EXPECT_NEAR(s.baseline->time_s.value, 1.0, 1e-12);
+  EXPECT_NEAR(s.baseline->seconds, 10, 1e-9);
+  EXPECT_FALSE(s.saving->held_saving);
+  EXPECT_FALSE(s.held_sm_mhz);
+}
+
+TEST(Ledger, NothingIsSavedBeforeABaseline) {
+  Ledger ledger;
+  iterate(ledger, 0, 1, 30);
+  ledger.add_energy(0, at(0), at(30), Joules(3000), Joules(1));
+  ledger.add_observation(window(1200, 5, 1.0, 80));
+  const auto s = closed(ledger);
+  EXPECT_FALSE(s.saving);
+  EXPECT_FALSE(s.baseline);
+  EXPECT_THAT(s.no_saving_reason, HasSubstr("before a baseline"));
+}
+
+TEST(Ledger, NoIterationsIsSaid) {
+  const auto s = closed(Ledger());
+  EXPECT_FALSE(s.saving);
+  EXPECT_THAT(s.no_saving_reason, HasSubstr("no iterations"));
+}
+
+// A baseline without a single reading of energy behind the iterations is no 100 % saving.
+TEST(Ledger, WithoutEnergyNoSavingIsClaimed) {
+  Ledger ledger;
+  iterate(ledger, 0, 1, 30);
+  ledger.add_observation(window({}, 5, 1.0, 100));
+  const auto s = closed(ledger);
+  EXPECT_FALSE(s.saving);
+  EXPECT_FALSE(s.no_saving_reason.empty());
+}
+
+// Half of the time has no energy reading: what was read must not be taken for all of it.
+TEST(Ledger, AHoleInTheEnergyIsNoSaving) {
+  Ledger ledger;
+  iterate(ledger, 0, 1, 101);
+  ledger.add_energy(0, at(0), at(50), Joules(5000), Joules(1));
+  ledger.add_observation(window({}, 5, 1.0, 100));
+  const auto s = closed(ledger);
+  ASSERT_TRUE(s.saving);
+  EXPECT_NEAR(s.saving->net_saving.value, 0, 0.01) << "100 W before, after and at default clocks";
+  EXPECT_GT(s.saving->net_saving.error, 0.01) << "and it is not sure";
+}
+
+TEST(Ledger, EachPhaseHasItsOwnBaseline) {
+  Ledger ledger;
+  iterate(ledger, 0, 1, 51);  // 50 s at 80 W; 100 J by default
+  ledger.add_energy(0, at(0), at(50), Joules(4000), Joules(0));
+  ledger.add_observation(window({}, 5, 1.0, 100));
+  ledger.new_phase();
+  ledger.add_energy(0, at(50), at(60), Joules(700), Joules(0));  // between the phases: nobody's
+  iterate(ledger, 60, 2, 26);                                    // 50 s at 90 W; 400 J by default
+  ledger.add_energy(0, at(60), at(110), Joules(4500), Joules(0));
+  ledger.add_observation(window({}, 65, 2.0, 400));
+  const auto s = closed(ledger);
+  ASSERT_TRUE(s.saving);
+  EXPECT_NEAR(s.saving->net_saving.value, 1 - 8500.0 / (50 * 100 + 25 * 400), 1e-9);
+  EXPECT_NEAR(s.saving->net_slowdown.value, 0, 1e-9);
+  EXPECT_EQ(s.iterations, 77U);
+}
+
+TEST(Ledger, APhaseWithoutABaselineIsLeftOut) {
+  Ledger ledger;
+  iterate(ledger, 0, 1, 51);
+  ledger.add_energy(0, at(0), at(50), Joules(4000), Joules(0));
+  ledger.add_observation(window({}, 5, 1.0, 100));
+  ledger.new_phase();
+  iterate(ledger, 60, 1, 5);
+  ledger.add_energy(0, at(60), at(64), Joules(1e6), Joules(0));
+  const auto s = closed(ledger);
+  ASSERT_TRUE(s.saving);
+  EXPECT_NEAR(s.saving->net_saving.value, 0.2, 1e-9);
+}
+
+TEST(Ledger, HeldFiguresComeFromTheWindowsAtTheHeldClock) {
+  Ledger ledger;
+  iterate(ledger, 0, 1, 101);
+  ledger.add_energy(0, at(0), at(100), Joules(9000), Joules(0));
+  ledger.add_observation(window({}, 5, 1.0, 100));
+  ledger.add_observation(window(1000, 15, 1.2, 70));
+  ledger.add_observation(window(1200, 25, 1.04, 80));
+  const auto decide = [&](policy::Purpose purpose, std::optional<double> mhz, double at_s) {
+    policy::Decision d{.purpose = purpose, .setting = {}, .goal = {}, .why = "so"};
+    if (mhz) d.setting.sm = megahertz(*mhz);
+    ledger.add_decision(d, at_s);
+  };
+  decide(policy::Purpose::kBaseline, {}, 2);
+  decide(policy::Purpose::kProbe, 1000, 12);
+  decide(policy::Purpose::kHold, 1200, 22);
+  decide(policy::Purpose::kBaseline, {}, 60);
+  decide(policy::Purpose::kHold, 1200, 65);
+  const auto s = closed(ledger);
+  EXPECT_EQ(s.held_sm_mhz, 1200);
+  ASSERT_TRUE(s.saving->held_saving);
+  EXPECT_NEAR(s.saving->held_saving->value, 0.2, 1e-6);
+  EXPECT_NEAR(s.saving->held_slowdown->value, 0.04, 1e-6);
+  EXPECT_EQ(s.time_to_hold_s, 22);
+  EXPECT_NEAR(s.exploring_s, 20 + 5, 1e-9);
+  EXPECT_EQ(s.decisions.size(), 5U);
+  EXPECT_EQ(s.decisions[1].purpose, "search");
+}
+
+TEST(Ledger, RateIsThatOfTheLastTenSeconds) {
+  Ledger ledger;
+  EXPECT_FALSE(ledger.rate(at(0)));
+  iterate(ledger, 0, 1, 20);
+  iterate(ledger, 20, 0.5, 30);
+  EXPECT_NEAR(ledger.rate(at(34.5)).value(), 2, 1e-9);
+  EXPECT_FALSE(ledger.rate(at(60))) << "long ago";
+}
+
+TEST(Ledger, NotesAreToldOnceAndBounded) {
+  Ledger ledger;
+  for (int i = 0; i < 500; ++i) {
+    ledger.add_note("same");
+    ledger.add_note("note " + std::to_string(i));
+  }
+  const auto s = closed(ledger);
+  EXPECT_EQ(s.notes.size(), 50U);
+  EXPECT_EQ(std::ranges::count(s.notes, "same"), 1);
+}
+
+}  // namespace
+}  // namespace gpoeo::control
