@@ -20,7 +20,7 @@ constexpr Duration kWarmupLongest = std::chrono::seconds(20);
 // No iteration for this long, and for this many usual ones: the job is idle.
 constexpr Duration kIdleAfter = std::chrono::seconds(10);
 constexpr double kIdleIterations = 8;
-// A held clock whose iterations change by more than this has other work in them.
+// A clock at which iterations change by more than this between two looks has other work to do.
 constexpr double kWorkChange = 0.12;
 constexpr double kWorkChangeSigmas = 8;
 constexpr std::size_t kMostObservations = 400;
@@ -186,27 +186,31 @@ void Controller::recommend(const policy::Decision& decision) {
 void Controller::apply(const policy::Decision& decision) {
   const bool same = decision_ && decision_->setting == decision.setting &&
                     decision_->purpose == decision.purpose && state_ != State::kWarmup;
-  const bool clocks_stand = decision_ && decision_->setting == decision.setting;
+  const bool clocks_stand =
+      decision_ && decision_->setting == decision.setting && !observations_.empty();
   decision_ = decision;
-  if (!same) ledger_.add_decision(decision, elapsed_s(clock_.now()));
-
-  static constexpr State kStates[] = {State::kBaseline, State::kSearch, State::kHold,
-                                      State::kDefault};
-  const State state = kStates[static_cast<int>(decision.purpose)];
-  if (!same) {
-    enter(state, fmt::format("{}: {}", policy::to_string(decision.setting), decision.why));
-  }
   window_.reset();
-  if (clocks_stand && !observations_.empty()) {
+  settling_ = false;
+  if (!clocks_stand) {
+    // Before it goes into the books: what could not be set was not held.
+    if (Status written = write_clocks(decision.setting); !written) {
+      ledger_.add_note(written.error().text);
+      release("clocks cannot be set: " + written.error().text);
+      return;
+    }
+  }
+  if (!same) {
+    static constexpr State kStates[] = {State::kBaseline, State::kSearch, State::kHold,
+                                        State::kDefault};
+    ledger_.add_decision(decision, elapsed_s(clock_.now()));
+    enter(kStates[static_cast<int>(decision.purpose)],
+          fmt::format("{}: {}", policy::to_string(decision.setting), decision.why));
+  }
+  if (clocks_stand) {
     window_.emplace(decision.goal, clock_.now());
-    return;
+  } else {
+    settling_ = true;
   }
-  if (Status written = write_clocks(decision.setting); !written) {
-    ledger_.add_note(written.error().text);
-    release("clocks cannot be set: " + written.error().text);
-    return;
-  }
-  settling_ = true;
 }
 
 Status Controller::write_clocks(const policy::ClockSetting& setting) {
@@ -215,7 +219,8 @@ Status Controller::write_clocks(const policy::ClockSetting& setting) {
 }
 
 void Controller::restore_all() {
-  for (const auto& gpu : gpus_) gpu->restore();
+  // What fails is in the channel's notes and in the report, and is tried again at the end.
+  for (const auto& gpu : gpus_) static_cast<void>(gpu->restore());
   decision_.reset();
 }
 
@@ -287,7 +292,6 @@ std::optional<policy::Observation> Controller::observe() {
 }
 
 bool Controller::work_changed(const policy::Observation& now) const {
-  if (decision_->purpose != policy::Purpose::kHold) return false;
   for (const auto& before : observations_) {
     if (before.setting != now.setting) continue;
     const auto differs = [](double a, double b, double error) {
@@ -333,6 +337,7 @@ report::Session Controller::finish() {
     session.gpus.push_back(gpu->section());
     session.simulated = session.simulated || gpu->device().identity().simulated;
   }
+  watch_device_events();
   take_progress(now);
   ledger_.close(session);
   return session;

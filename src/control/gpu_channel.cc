@@ -17,6 +17,9 @@ constexpr Duration kAccountLate = std::chrono::seconds(30);
 constexpr Duration kCloseStep = std::chrono::milliseconds(50);
 constexpr Duration kCloseReach = std::chrono::seconds(3);
 
+// A driver call that failed once may work the next moment.
+constexpr int kRestoreAttempts = 3;
+
 std::string describe(const SavedLock& lock) {
   if (!lock.known) return "unknown (this driver cannot tell)";
   if (!lock.range) return "not locked";
@@ -106,7 +109,7 @@ Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
   const Instant now = clock_.now();
   sampler_->request_readings();
   if (setting.is_default()) {
-    restore();
+    GPOEO_TRY_STATUS(restore());
     asked_.reset();
     settle_.emplace(now, std::nullopt);
     return {};
@@ -122,18 +125,26 @@ Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
   return {};
 }
 
-void GpuChannel::restore() {
-  if (!guard_ || !guard_->touched()) return;
-  restore_failed_ = false;
-  for (const auto& outcome : guard_->restore()) {
-    if (outcome.status) {
-      if (outcome.control == gpu::Control::kSmClocks) clocks_restored_ = outcome.restored_to;
-      continue;
+Status GpuChannel::restore() {
+  if (!guard_ || !guard_->touched()) return {};
+  Status failed;
+  for (int attempt = 0; attempt < kRestoreAttempts && guard_->touched(); ++attempt) {
+    failed = {};
+    for (const auto& outcome : guard_->restore()) {
+      if (outcome.status) {
+        if (outcome.control == gpu::Control::kSmClocks) clocks_restored_ = outcome.restored_to;
+        continue;
+      }
+      notes_.push_back(fmt::format("GPU {}: restoring {} failed: {}", device_->identity().index,
+                                   gpu::to_string(outcome.control), outcome.status.error().text));
+      if (failed) failed = outcome.status;
     }
-    restore_failed_ = true;
-    notes_.push_back(fmt::format("GPU {}: {} NOT restored: {}", device_->identity().index,
-                                 gpu::to_string(outcome.control), outcome.status.error().text));
   }
+  restore_failed_ = guard_->touched();
+  if (restore_failed_) {
+    notes_.push_back(fmt::format("GPU {}: clocks were NOT restored", device_->identity().index));
+  }
+  return failed;
 }
 
 std::optional<Instant> GpuChannel::settled(Instant now) {

@@ -45,9 +45,11 @@ class GpuChannel {
   // The last stretch, to `now` or as far as readings go.
   std::optional<Stretch> close(Instant now);
 
-  // Default settings give back what was found. kNotSupported without a guard.
+  // Default settings give back what was found. kNotSupported without a guard. An error leaves the
+  // clocks unknown.
   Status set_clocks(const policy::ClockSetting& setting);
-  void restore();
+  // The first control that could not be given back, if any; each one is in take_notes().
+  Status restore();
   // When the card had settled after the last set_clocks(); nullopt: not yet.
   std::optional<Instant> settled(Instant now);
   // Whether it runs at what was asked.

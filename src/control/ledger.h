@@ -21,7 +21,8 @@ class Ledger {
   // Energy that one GPU used in a stretch of time. Stretches of a GPU come in order and do not
   // overlap; where they leave a hole nothing is known.
   void add_energy(unsigned gpu, Instant from, Instant to, Joules energy, Joules error);
-  // Ends of completed iterations; the first of a phase only opens its count.
+  // Ends of completed iterations; the first of a phase only opens its count. The time of a pause
+  // (validation, checkpoint, an idle spell) is in no figure: no baseline holds the like of it.
   void add_iteration_ends(std::span<const Instant> ends);
   // The work became another (or what is counted did): a new phase with a baseline of its own.
   void new_phase();
@@ -42,10 +43,14 @@ class Ledger {
     Instant from, to;
     double energy_j, error_j;
   };
+  // Iterations one behind the other, between two pauses.
+  struct IterationRun {
+    Instant first_end, last_end;
+    std::uint64_t iterations = 0;
+  };
   // Iterations that compare with one another.
   struct Phase {
-    std::optional<Instant> first_end, last_end;
-    std::uint64_t iterations = 0;
+    std::vector<IterationRun> runs;
     std::vector<policy::Observation> windows;
   };
   struct Baseline {
@@ -53,6 +58,7 @@ class Ledger {
     unsigned windows = 0;
     double seconds = 0;
   };
+  static bool is_pause(const IterationRun& run, Instant end);
   static std::optional<Baseline> baseline_of(const Phase& phase);
   // Energy of all GPUs between two instants, pro rata at the edges of stretches. A hole is filled
   // with the GPU's mean power around it and widens the error; nullopt when more than a tenth of the

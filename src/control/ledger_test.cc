@@ -131,6 +131,21 @@ TEST(Ledger, EachPhaseHasItsOwnBaseline) {
   EXPECT_EQ(s.iterations, 77U);
 }
 
+TEST(Ledger, APauseIsNeitherSlowDownNorEnergy) {
+  Ledger ledger;
+  iterate(ledger, 0, 1, 51);
+  iterate(ledger, 150, 1, 51);  // 100 s of validation at another power between
+  ledger.add_energy(0, at(0), at(50), Joules(4000), Joules(0));
+  ledger.add_energy(0, at(50), at(150), Joules(30000), Joules(0));
+  ledger.add_energy(0, at(150), at(200), Joules(4000), Joules(0));
+  ledger.add_observation(window({}, 5, 1.0, 100));
+  const auto s = closed(ledger);
+  ASSERT_TRUE(s.saving);
+  EXPECT_NEAR(s.saving->net_slowdown.value, 0, 1e-9);
+  EXPECT_NEAR(s.saving->net_saving.value, 0.2, 1e-9);
+  EXPECT_EQ(s.iterations, 102U);
+}
+
 TEST(Ledger, APhaseWithoutABaselineIsLeftOut) {
   Ledger ledger;
   iterate(ledger, 0, 1, 51);

@@ -75,9 +75,8 @@ void RingProgress::drain(const std::string& name, Process& process) {
       case wire::RecordKind::kStep:
       case wire::RecordKind::kBeginSteps:
         process.has_steps = true;
-        if (process.step_ends.size() < kMostPendingEnds) {
-          process.step_ends.push_back(instant_from_ns(record.t_ns));
-        }
+        process.step_ends.push_back(instant_from_ns(record.t_ns));
+        if (process.step_ends.size() > kMostPendingEnds) process.step_ends.pop_front();
         break;
       case wire::RecordKind::kEndSteps:
         break;
@@ -94,29 +93,39 @@ void RingProgress::drain(const std::string& name, Process& process) {
   }
 }
 
+bool RingProgress::tells(const Process& process) {
+  return !process.broken && process.reader.state() == wire::RingState::kRunning;
+}
+
 void RingProgress::follow_the_busiest() {
   Process* busiest = followed_;
   for (auto& [name, process] : processes_) {
-    if (process.records == 0) continue;
-    const bool followed_is_over = followed_ != nullptr &&
-                                  followed_->reader.state() == wire::RingState::kEnded &&
-                                  process.reader.state() == wire::RingState::kRunning;
-    if (busiest == nullptr || followed_is_over ||
-        static_cast<double>(process.records) > kTakeOver * static_cast<double>(busiest->records)) {
-      busiest = &process;
-    }
+    if (process.records == 0 || &process == busiest) continue;
+    const bool busier = busiest == nullptr || static_cast<double>(process.records) >
+                                                  kTakeOver * static_cast<double>(busiest->records);
+    // One that still tells something comes before one that does not, however busy that was.
+    const bool takes_over =
+        busiest == nullptr || tells(process) == tells(*busiest) ? busier : tells(process);
+    if (takes_over) busiest = &process;
   }
   if (busiest == followed_) return;
   followed_ = busiest;
   ++generation_;
   ends_.clear();
-  followed_->step_ends.clear();
+  // What it did before the last end that was handed out is counted already, as another's.
+  std::erase_if(followed_->step_ends, [this](Instant end) { return end <= last_taken_; });
+  followed_->counts_steps = followed_->has_steps;
   followed_->repeats_taken = followed_->repeats.iterations();
   followed_->repeats_generation = followed_->repeats.generation();
 }
 
 void RingProgress::collect_ends(Process& process) {
   if (process.has_steps) {
+    if (!std::exchange(process.counts_steps, true) && process.repeats.locked()) {
+      // Until now launches were counted.
+      ++generation_;
+      ends_.clear();
+    }
     ends_.insert(ends_.end(), process.step_ends.begin(), process.step_ends.end());
     process.step_ends.clear();
     return;
@@ -149,6 +158,9 @@ ProgressSource RingProgress::source() const {
   return followed_->repeats.locked() ? ProgressSource::kLaunchLog : ProgressSource::kNone;
 }
 
-std::vector<Instant> RingProgress::take_ends() { return std::exchange(ends_, {}); }
+std::vector<Instant> RingProgress::take_ends() {
+  if (!ends_.empty()) last_taken_ = ends_.back();
+  return std::exchange(ends_, {});
+}
 
 }  // namespace gpoeo::control

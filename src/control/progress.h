@@ -59,11 +59,12 @@ class RingProgress final : public ProgressReader {
     explicit Process(wire::RingReader ring) : reader(std::move(ring)) {}
     wire::RingReader reader;
     iteration::LaunchRepeats repeats;
-    std::vector<Instant> step_ends;  // not taken yet
+    std::deque<Instant> step_ends;  // not taken yet; the newest ones
     std::uint64_t records = 0;
     std::uint64_t repeats_taken = 0;  // iterations of `repeats` already handed out
     std::uint64_t repeats_generation = 0;
     bool has_steps = false;
+    bool counts_steps = false;  // they are what was handed out last
     bool broken = false;
     bool told_dropped = false;
     bool told_quiet = false;
@@ -71,6 +72,7 @@ class RingProgress final : public ProgressReader {
 
   void look_for_rings(Instant now);
   void drain(const std::string& name, Process& process);
+  static bool tells(const Process& process);  // more may come of it
   void follow_the_busiest();
   void collect_ends(Process& process);
 
@@ -81,6 +83,7 @@ class RingProgress final : public ProgressReader {
   Process* followed_ = nullptr;
   unsigned generation_ = 0;
   std::vector<Instant> ends_;
+  Instant last_taken_{};
   std::vector<std::string> notes_;
   std::vector<wire::RingRecord> records_;  // reused between drains
 };

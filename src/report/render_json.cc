@@ -80,6 +80,8 @@ std::string to_json(const Session& s) {
          {"clock_writes", s.clock_writes},
          {"notes", s.notes},
          {"twin_truth", s.truth ? to_json(*s.truth) : json(nullptr)}};
+  j["gpus"] = json::array();
+  j["decisions"] = json::array();
   for (const auto& gpu : s.gpus) j["gpus"].push_back(to_json(gpu));
   for (const auto& d : s.decisions) {
     j["decisions"].push_back(

@@ -33,8 +33,9 @@ class Lines {
 void add_gpu(Lines& lines, const GpuSection& gpu) {
   lines.add("GPU", "{}: {} ({})", gpu.index, gpu.name, gpu.uuid);
   if (gpu.energy_j) {
-    lines.add("  energy", "{}, mean {:.0f} W, from the {}", format_energy(*gpu.energy_j),
-              gpu.mean_power_w.value_or(0), gpu.energy_source);
+    lines.add("  energy", "{}{}, from the {}", format_energy(*gpu.energy_j),
+              gpu.mean_power_w ? fmt::format(", mean {:.0f} W", *gpu.mean_power_w) : "",
+              gpu.energy_source);
   } else {
     lines.add("  energy", "unknown: {}", gpu.energy_source_reason);
   }
@@ -70,7 +71,7 @@ void add_saving(Lines& lines, const Session& s) {
   lines.add("energy saved", "{} net, searching included", format_percent(s.saving->net_saving));
   lines.add("time", "{} net (limit {:+.1f} %)", format_percent(s.saving->net_slowdown),
             100 * s.max_slowdown);
-  if (s.saving->held_saving && s.held_sm_mhz) {
+  if (s.saving->held_saving && s.saving->held_slowdown && s.held_sm_mhz) {
     lines.add("at the clock", "SM {:.0f} MHz: {} saved, {} time", *s.held_sm_mhz,
               format_percent(*s.saving->held_saving), format_percent(*s.saving->held_slowdown));
   }
@@ -120,8 +121,8 @@ std::string to_text(const Session& s) {
     lines.add("twin's truth", "{:+.1f} % energy saved, {:+.1f} % time, {} iterations, {}",
               100 * t.net_saving, 100 * t.net_slowdown, t.iterations, format_energy(t.energy_j));
     if (t.held_saving) {
-      lines.add("", "at the held clock {:+.1f} % saved, {:+.1f} % time", 100 * *t.held_saving,
-                100 * t.held_slowdown.value_or(0));
+      lines.add("", "at the held clock {:+.1f} % saved{}", 100 * *t.held_saving,
+                t.held_slowdown ? fmt::format(", {:+.1f} % time", 100 * *t.held_slowdown) : "");
     }
   }
   for (const auto& note : s.notes) lines.add("note", "{}", note);
