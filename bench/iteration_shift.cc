@@ -26,8 +26,8 @@ using iteration::ShiftDetector;
 constexpr int kSeeds = 5;
 constexpr double kHours = 8;
 
-// When the iterations of a recording change, by its log: the gap after which their mean time differs
-// most from that before.
+// When the iterations of a recording change, by its log: the gap after which their mean time
+// differs most from that before.
 double shift_in_log_s(const std::vector<double>& end_s) {
   double best = 0, at = 0;
   for (std::size_t i = 20; i + 20 < end_s.size(); ++i) {
@@ -54,11 +54,11 @@ void recordings(const std::string& shared) {
       if (!shift) continue;
       alarms += !shifts;
       const double truth = shift_in_log_s(r.end_s);
-      fmt::print("{}: shift noticed at {:.2f} s (began {:.2f} s){}\n", r.name, shift->noticed_s,
-                 shift->began_s,
-                 shifts ? fmt::format(", truth {:.2f} s, {:.2f} s later", truth,
-                                      shift->noticed_s - truth)
-                        : ", FALSE ALARM");
+      fmt::print(
+          "{}: shift noticed at {:.2f} s (began {:.2f} s){}\n", r.name, shift->noticed_s,
+          shift->began_s,
+          shifts ? fmt::format(", truth {:.2f} s, {:.2f} s later", truth, shift->noticed_s - truth)
+                 : ", FALSE ALARM");
     }
   }
   fmt::print("recordings without a shift: {}, false alarms: {}\n", steady, alarms);
@@ -145,9 +145,10 @@ void steady_training() {
       fmt::print("seed {}: FALSE ALARM at {:.1f} s\n", seed, shift->noticed_s);
     }
   }
-  fmt::print("{} x {} h of steady training with validation and checkpoints: {} false alarms, "
-             "{:.2f} s CPU\n",
-             kSeeds, kHours, alarms, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+  fmt::print(
+      "{} x {} h of steady training with validation and checkpoints: {} false alarms, "
+      "{:.2f} s CPU\n",
+      kSeeds, kHours, alarms, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Periods and slow-downs from power traces: how often right, how sure, how well the intervals cover.
-// On windows cut at random out of the recordings and on synthetic jobs of all kinds.
+// Periods and slow-downs from power traces: how often right, how sure, how well the intervals
+// cover. On windows cut at random out of the recordings and on synthetic jobs of all kinds.
 //
 // usage: iteration_traces [SHARED_FOLDER]     (default ../shared)
 #include <fmt/format.h>
@@ -50,9 +50,8 @@ class Calibration {
     fmt::print("{}: {} traces, {} with a period that can be known\n", title, asked_, knowable_);
     for (std::size_t bin = 0; bin < kBins; ++bin) {
       if (answered_[bin] == 0) continue;
-      fmt::print("  confidence {:.2f}: {:4} answers, {:.2f} right\n",
-                 sure_[bin] / answered_[bin], answered_[bin],
-                 static_cast<double>(right_[bin]) / answered_[bin]);
+      fmt::print("  confidence {:.2f}: {:4} answers, {:.2f} right\n", sure_[bin] / answered_[bin],
+                 answered_[bin], static_cast<double>(right_[bin]) / answered_[bin]);
     }
   }
 
@@ -80,12 +79,12 @@ class Coverage {
     }
     std::ranges::sort(errors_);
     std::ranges::sort(halves_);
-    fmt::print("  {:28} {:4} pairs, {:3} refused, error median {:.2f} p90 {:.2f} points, interval "
-               "+-{:.2f} covers {:.2f}\n",
-               title, asked_, asked_ - static_cast<int>(errors_.size()),
-               100 * errors_[errors_.size() / 2], 100 * errors_[errors_.size() * 9 / 10],
-               100 * halves_[halves_.size() / 2],
-               static_cast<double>(covered_) / static_cast<double>(errors_.size()));
+    fmt::print(
+        "  {:28} {:4} pairs, {:3} refused, error median {:.2f} p90 {:.2f} points, interval "
+        "+-{:.2f} covers {:.2f}\n",
+        title, asked_, asked_ - static_cast<int>(errors_.size()), 100 * errors_[errors_.size() / 2],
+        100 * errors_[errors_.size() * 9 / 10], 100 * halves_[halves_.size() / 2],
+        static_cast<double>(covered_) / static_cast<double>(errors_.size()));
   }
 
  private:
@@ -154,8 +153,7 @@ void periods_of_jobs() {
     const bool right = estimate.period_s && ((mean && is_close(*estimate.period_s, *mean)) ||
                                              is_close(*estimate.period_s, o.period_s) ||
                                              is_close(*estimate.period_s, cycle_s));
-    calibration.add(estimate, right,
-                    o.period_s >= 4 * o.sample_s && o.period_s < o.duration_s / 4);
+    calibration.add(estimate, right, o.period_s >= 4 * o.sample_s && o.period_s < o.duration_s / 4);
   }
   calibration.print("periods, synthetic jobs (30 ms to 4 s, sampled at 10 to 100 ms)");
 }
@@ -177,9 +175,8 @@ void slowdowns_of_windows(const std::vector<Recording>& recordings) {
       const auto t1 = mean_iteration_s(r.end_s, from, middle);
       const auto t2 = mean_iteration_s(r.end_s, middle, middle + length);
       if (!t1 || !t2) continue;
-      const auto estimate =
-          iteration::compare_traces(cut(r.trace, from, middle, 1),
-                                    cut(r.trace, middle, middle + length, stretch));
+      const auto estimate = iteration::compare_traces(
+          cut(r.trace, from, middle, 1), cut(r.trace, middle, middle + length, stretch));
       const double truth = *t2 / *t1 * stretch;
       own.add(estimate, truth);
       (r.kind == "drift" ? drifting : all).add(estimate, truth);

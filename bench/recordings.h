@@ -18,10 +18,10 @@ namespace gpoeo::bench {
 
 struct Recording {
   std::string name;
-  std::string kind;                 // regular, accum, short, aperiodic, drift, shift
-  std::vector<double> accepted_s;   // periods
-  iteration::PowerTrace trace;      // time from its first sample
-  std::vector<double> end_s;        // iteration ends on the same time
+  std::string kind;                // regular, accum, short, aperiodic, drift, shift
+  std::vector<double> accepted_s;  // periods
+  iteration::PowerTrace trace;     // time from its first sample
+  std::vector<double> end_s;       // iteration ends on the same time
 };
 
 // A CSV column of numbers without the header.

@@ -81,7 +81,7 @@ class TwinJob : public ::testing::Test {
 };
 
 TEST_F(TwinJob, DoesItsIterationsAndLogsLaunchesAndSteps) {
-  ASSERT_EQ(run({"lstm", "--iterations", "50"}), 0) << said_;
+  ASSERT_EQ(run({"lstm", "--iterations", "50", "--progress", "both"}), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("50 iterations"));
   const auto card = truth();
   ASSERT_EQ(card.jobs.size(), 1U);

@@ -179,6 +179,9 @@ int monitor(const MonitorOptions& options) {
     Watched w{.device = std::move(device), .sampler = {}, .meter = {}};
     w.sampler = std::make_unique<telemetry::Sampler>(*w.device, clock);
     w.meter = std::make_unique<telemetry::EnergyMeter>(w.sampler->history());
+    // Both sources are to be shown at the end, so the counter is followed even if it is only a
+    // check.
+    w.sampler->set_counter_role(telemetry::CounterRole::kCarriesFigures);
     watched.push_back(std::move(w));
   }
   if (!options.json) {
@@ -195,7 +198,7 @@ int monitor(const MonitorOptions& options) {
     Instant next = now + std::chrono::milliseconds(200);
     for (auto& w : watched) {
       next = std::min(next, w.sampler->poll(now));
-      if (w.meter->update()) w.sampler->set_counter_role(w.meter->role());
+      w.meter->update();
       const auto& power = w.sampler->history().power;
       if (!from && !power.empty()) from = power.back().time;
     }
@@ -232,11 +235,9 @@ int monitor(const MonitorOptions& options) {
   };
   const StopFlag never;
   const Instant give_up = to + std::chrono::seconds(4);
+  for (auto& w : watched) w.sampler->request_energy_mark();
   while (clock.now() < give_up && !std::ranges::all_of(watched, closed)) {
-    for (auto& w : watched) {
-      w.sampler->request_readings();
-      w.sampler->request_energy_mark();
-    }
+    for (auto& w : watched) w.sampler->request_readings();
     clock.sleep_until(std::min(poll(), give_up), never);
   }
   for (const auto& w : watched) {

@@ -15,7 +15,10 @@ struct JobOptions {
   std::uint64_t seed = 1;
   double iteration_s = 0;  // 0: the job's own
   int card = -1;           // -1: the first of CUDA_VISIBLE_DEVICES, else 0
-  bool steady = false;     // no jitter, no drift
+  // What goes into the progress ring: "launches" (as the injected library logs an unmodified job),
+  // "steps" (as a job that calls step()), "both" or "none".
+  std::string progress = "launches";
+  bool steady = false;  // no jitter, no drift
   bool list = false;
   double crash_after_s = 0;  // abort() after so much twin time; 0: never
 };

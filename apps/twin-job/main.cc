@@ -28,6 +28,10 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.001, 1e5));
   app.add_option("--card", options.card, "Index of the card; default the first visible one")
       ->check(CLI::Range(0, 15));
+  app.add_option("--progress", options.progress,
+                 "What it tells gpoeo of its progress: launches (the default, as an unmodified job "
+                 "under the injected library), steps, both or none")
+      ->check(CLI::IsMember({"launches", "steps", "both", "none"}));
   app.add_flag("--steady", options.steady, "No jitter and no drift");
   app.add_flag("--list", options.list, "Print the jobs that this card can run");
   app.add_option("--crash-after", options.crash_after_s,

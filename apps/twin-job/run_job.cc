@@ -68,19 +68,18 @@ std::optional<wire::RingWriter> open_ring() {
 
 class Reporter {
  public:
-  Reporter(const twin::Work& work, Instant start) : work_(work), last_(start), ring_(open_ring()) {}
+  Reporter(const twin::Work& work, Instant start, const std::string& progress)
+      : work_(work),
+        last_(start),
+        launches_logged_(progress == "launches" || progress == "both"),
+        steps_marked_(progress == "steps" || progress == "both"),
+        ring_(launches_logged_ || steps_marked_ ? open_ring() : std::nullopt) {}
 
   std::int64_t reported() const { return reported_; }
   void report(const std::vector<twin::IterationEnd>& ends) {
     for (const twin::IterationEnd& end : ends) {
-      if (ring_) {
-        launches_.clear();
-        twin::launches_of_iteration(work_, end.variant, reported_, last_, end.time, launches_);
-        for (const twin::Launch& launch : launches_)
-          ring_->push(wire::RecordKind::kKernelLaunch, to_unix_ns(launch.time), launch.function_id,
-                      0);
-        ring_->push(wire::RecordKind::kStep, to_unix_ns(end.time), 0, 0);
-      }
+      if (ring_ && launches_logged_) log_launches(end);
+      if (ring_ && steps_marked_) ring_->push(wire::RecordKind::kStep, to_unix_ns(end.time), 0, 0);
       last_ = end.time;
       ++reported_;
     }
@@ -88,9 +87,18 @@ class Reporter {
   Instant last() const { return last_; }
 
  private:
+  void log_launches(const twin::IterationEnd& end) {
+    launches_.clear();
+    twin::launches_of_iteration(work_, end.variant, reported_, last_, end.time, launches_);
+    for (const twin::Launch& launch : launches_) {
+      ring_->push(wire::RecordKind::kKernelLaunch, to_unix_ns(launch.time), launch.function_id, 0);
+    }
+  }
+
   const twin::Work& work_;
   Instant last_;
   std::int64_t reported_ = 0;
+  bool launches_logged_, steps_marked_;
   std::optional<wire::RingWriter> ring_;
   std::vector<twin::Launch> launches_;
 };
@@ -115,7 +123,7 @@ Status run_job(const JobOptions& options) {
   job.iterations = options.iterations > 0 ? options.iterations
                                           : twin::iterations_in(*work, Seconds(options.seconds));
   const Instant start = segment->now();
-  Reporter reporter(*work, start);
+  Reporter reporter(*work, start, options.progress);
   GPOEO_TRY(const twin::JobHandle handle, segment->attach_job(card, *work, job));
   const StopFlag never;
   for (;;) {

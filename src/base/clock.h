@@ -30,14 +30,23 @@ constexpr Duration to_duration(Seconds s) {
   return Duration(static_cast<std::int64_t>(s.value() * 1e9 + (s.value() < 0 ? -0.5 : 0.5)));
 }
 
-// Asked to stop; may be set from another thread or a signal-handling loop.
+// Asked to stop, once and for all. request() may be called from any thread and from a signal
+// handler; it wakes everybody who waits.
 class StopFlag {
  public:
-  void request() { requested_.store(true, std::memory_order_release); }
+  StopFlag();
+  ~StopFlag();
+  StopFlag(const StopFlag&) = delete;
+  StopFlag& operator=(const StopFlag&) = delete;
+
+  void request();
   bool requested() const { return requested_.load(std::memory_order_acquire); }
+  // Returns after `wall` of wall time, or as soon as a stop is requested.
+  void wait_for(Duration wall) const;
 
  private:
   std::atomic<bool> requested_{false};
+  int event_;  // an eventfd: readable for good once a stop was requested
 };
 
 // Thread rule: now() may be called from any thread; sleep_until() from any thread of a real
@@ -46,8 +55,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual Instant now() const = 0;
-  // Returns at `t` or soon after `stop` is requested (within 20 ms of wall time), whichever is
-  // first; at once when `t` has passed.
+  // Returns at `t` or when `stop` is requested, whichever is first; at once when `t` has passed.
   virtual void sleep_until(Instant t, const StopFlag& stop) = 0;
 };
 

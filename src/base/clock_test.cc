@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 namespace gpoeo {
 namespace {
 
@@ -24,6 +26,16 @@ TEST(RealClock, StopEndsASleepThatHasNotStarted) {
   stop.request();
   const Instant start = clock.now();
   clock.sleep_until(start + std::chrono::hours(1), stop);
+  EXPECT_LT(clock.now() - start, std::chrono::minutes(1));
+}
+
+TEST(RealClock, StopFromAnotherThreadWakesASleeper) {
+  RealClock clock;
+  StopFlag stop;
+  const Instant start = clock.now();
+  std::thread other([&] { stop.request(); });
+  clock.sleep_until(start + std::chrono::hours(1), stop);
+  other.join();
   EXPECT_LT(clock.now() - start, std::chrono::minutes(1));
 }
 

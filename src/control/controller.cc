@@ -81,16 +81,22 @@ Instant Controller::step() {
   const Instant now = clock_.now();
   Instant next = now + kTick;
   for (const auto& gpu : gpus_) {
-    const auto stretch = gpu->poll(now);
-    next = std::min(next, stretch.next_poll);
-    if (stretch.energy)
-      ledger_.add_energy(stretch.from, stretch.to, *stretch.energy, stretch.error);
+    const auto polled = gpu->poll(now);
+    next = std::min(next, polled.next_poll);
+    add_to_books(*gpu, polled.stretch);
   }
   watch_device_events();
   take_progress(now);
   if (settling_) await_settled(now);
   if (window_) await_window(now);
   return next;
+}
+
+void Controller::add_to_books(const GpuChannel& gpu,
+                              const std::optional<GpuChannel::Stretch>& stretch) {
+  if (!stretch) return;
+  ledger_.add_energy(gpu.device().identity().index, stretch->from, stretch->to, stretch->energy,
+                     stretch->error);
 }
 
 void Controller::watch_device_events() {
@@ -326,9 +332,7 @@ report::Session Controller::finish() {
   session.duration_s = elapsed_s(now);
   session.progress_source = std::string(to_string(progress_.source()));
   for (const auto& gpu : gpus_) {
-    const auto stretch = gpu->close(now);
-    if (stretch.energy)
-      ledger_.add_energy(stretch.from, stretch.to, *stretch.energy, stretch.error);
+    add_to_books(*gpu, gpu->close(now));
     session.clock_writes += gpu->clock_writes();
     session.gpus.push_back(gpu->section());
     session.simulated = session.simulated || gpu->device().identity().simulated;

@@ -70,6 +70,7 @@ class Controller {
   }
 
  private:
+  void add_to_books(const GpuChannel& gpu, const std::optional<GpuChannel::Stretch>& stretch);
   void watch_device_events();
   void take_progress(Instant now);
   void restart(const std::string& why);

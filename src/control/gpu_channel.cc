@@ -13,9 +13,10 @@ namespace {
 constexpr Duration kAccountEvery = std::chrono::seconds(5);
 // What cannot be closed within this is given up, so that one hole does not swallow the rest.
 constexpr Duration kAccountLate = std::chrono::seconds(30);
+// At the end of a job the last stretch reaches back from its end in such steps, at most so far.
+constexpr Duration kCloseStep = std::chrono::milliseconds(50);
+constexpr Duration kCloseReach = std::chrono::seconds(3);
 
-constexpr Duration kCloseEarlier[] = {std::chrono::milliseconds(300), std::chrono::seconds(1),
-                                      std::chrono::seconds(3)};
 // A driver call that failed once may work the next moment.
 constexpr int kRestoreAttempts = 3;
 
@@ -43,59 +44,51 @@ GpuChannel::Polled GpuChannel::poll(Instant now) {
   const Instant next = sampler_->poll(now);
   if (meter_->update()) sampler_->set_counter_role(meter_->role());
   if (trace_) trace_->append_new(sampler_->history());
-  Polled polled = account(now, kAccountEvery);
-  polled.next_poll = next;
-  return polled;
+  return {.next_poll = next, .stretch = account(now)};
 }
 
-GpuChannel::Polled GpuChannel::account(Instant now, Duration least) {
-  Polled polled{
-      .next_poll = now, .from = accounted_to_, .to = accounted_to_, .energy = {}, .error = {}};
-  if (!accounting_) {
-    // The books open with the first readings: before them nothing is known.
-    const auto& power = sampler_->history().power;
-    const auto& counter = sampler_->history().energy;
-    if (power.empty() && counter.empty()) return polled;
-    accounted_to_ = power.empty() ? counter.front().time : power.front().time;
-    accounting_ = true;
-    return polled;
-  }
-  if (now - accounted_to_ < least) return polled;
-  // Close at a moment that readings already cover, if they reach that far. The very newest moment
-  // may wait for a counter tick or a sample, and at the next poll the newest is another one: then a
-  // little earlier.
+// The books open with the first readings: before them nothing is known.
+bool GpuChannel::open_books() {
   const auto& power = sampler_->history().power;
-  Instant reach = power.empty() ? now : std::min(now, power.back().time);
-  if (reach <= accounted_to_) return polled;
-  auto window = meter_->energy(accounted_to_, reach);
-  for (const Duration earlier : kCloseEarlier) {
-    if (window || reach - earlier <= accounted_to_) break;
-    auto shorter = meter_->energy(accounted_to_, reach - earlier);
-    if (!shorter) continue;
-    window = std::move(shorter);
-    reach -= earlier;
-  }
-  if (!window) {
-    sampler_->request_readings();
-    sampler_->request_energy_mark();
-    if (now - accounted_to_ > kAccountLate) {
-      notes_.push_back(fmt::format("GPU {}: {:.0f} s without an energy reading: {}",
-                                   device_->identity().index,
-                                   to_seconds(now - accounted_to_).value(), window.error().text));
-      accounted_to_ = now;
-    }
-    return polled;
-  }
-  polled.to = reach;
-  polled.energy = window->energy;
-  polled.error = window->uncertainty;
-  energy_j_ += window->energy.value();
-  energy_span_s_ += to_seconds(reach - accounted_to_).value();
-  accounted_to_ = reach;
-  return polled;
+  const auto& counter = sampler_->history().energy;
+  if (power.empty() && counter.empty()) return false;
+  accounted_to_ = power.empty() ? counter.front().time : power.front().time;
+  books_open_ = true;
+  return true;
 }
 
-GpuChannel::Polled GpuChannel::close(Instant now) {
+std::optional<GpuChannel::Stretch> GpuChannel::book(Instant to) {
+  const auto window = meter_->energy(accounted_to_, to);
+  if (!window) return std::nullopt;
+  const Stretch stretch{accounted_to_, to, window->energy, window->uncertainty};
+  energy_j_ += window->energy.value();
+  energy_span_s_ += to_seconds(to - accounted_to_).value();
+  accounted_to_ = to;
+  closing_at_.reset();
+  return stretch;
+}
+
+std::optional<GpuChannel::Stretch> GpuChannel::account(Instant now) {
+  if (!books_open_ && !open_books()) return std::nullopt;
+  if (!closing_at_) {
+    if (now - accounted_to_ < kAccountEvery) return std::nullopt;
+    closing_at_ = now;  // stays, until the readings that close it have come
+  }
+  if (auto stretch = book(*closing_at_)) return stretch;
+  sampler_->request_readings();
+  sampler_->request_energy_mark();
+  if (now - *closing_at_ > kAccountLate) {
+    // A hole: this time has no energy, and the ledger knows it for what it is.
+    notes_.push_back(fmt::format("GPU {}: {:.0f} s without an energy reading",
+                                 device_->identity().index,
+                                 to_seconds(now - accounted_to_).value()));
+    accounted_to_ = now;
+    closing_at_.reset();
+  }
+  return std::nullopt;
+}
+
+std::optional<GpuChannel::Stretch> GpuChannel::close(Instant now) {
   sampler_->request_readings();
   sampler_->request_energy_mark();
   sampler_->poll(now);
@@ -104,7 +97,12 @@ GpuChannel::Polled GpuChannel::close(Instant now) {
     trace_->append_new(sampler_->history());
     if (Status written = trace_->flush(); !written) notes_.push_back(written.error().text);
   }
-  return account(now, Duration::zero());
+  if (!books_open_ && !open_books()) return std::nullopt;
+  // As far as readings reach: the job's end does not wait for the counter's next tick.
+  for (Instant to = now; to > accounted_to_ && to > now - kCloseReach; to -= kCloseStep) {
+    if (auto stretch = book(to)) return stretch;
+  }
+  return std::nullopt;
 }
 
 Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {

@@ -31,16 +31,19 @@ class GpuChannel {
  public:
   GpuChannel(GpuInput input, const Clock& clock);
 
-  // What one poll brought: when to poll next and, now and then, the energy of a stretch of time.
+  // Energy of a stretch of time; stretches follow one another and never overlap.
+  struct Stretch {
+    Instant from, to;
+    Joules energy, error;
+  };
+  // What one poll brought: when to poll next and, now and then, a stretch for the books.
   struct Polled {
     Instant next_poll;
-    Instant from, to;
-    std::optional<Joules> energy;
-    Joules error;
+    std::optional<Stretch> stretch;
   };
   Polled poll(Instant now);
   // The last stretch, to `now` or as far as readings go.
-  Polled close(Instant now);
+  std::optional<Stretch> close(Instant now);
 
   // Default settings give back what was found. kNotSupported without a guard. An error leaves the
   // clocks unknown.
@@ -66,7 +69,9 @@ class GpuChannel {
   report::GpuSection section() const;
 
  private:
-  Polled account(Instant now, Duration least);
+  bool open_books();
+  std::optional<Stretch> book(Instant to);
+  std::optional<Stretch> account(Instant now);
 
   gpu::Device* device_;
   const Clock& clock_;
@@ -79,7 +84,8 @@ class GpuChannel {
   std::optional<gpu::ClockRange> asked_;
 
   Instant accounted_to_;
-  bool accounting_ = false;
+  std::optional<Instant> closing_at_;  // end of the stretch that is being closed
+  bool books_open_ = false;
   double energy_j_ = 0;
   double energy_span_s_ = 0;
 

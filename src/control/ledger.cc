@@ -10,8 +10,9 @@ namespace gpoeo::control {
 namespace {
 
 constexpr Duration kRateSpan = std::chrono::seconds(10);
-// A job's own wandering between two looks at the same clock (DESIGN section 11): a baseline from
-// one window is no surer than this, however long it was.
+// A job's own wandering between two looks at the same clock (DESIGN section 11), and the card's
+// leakage with its temperature, which is not the same early and late: no baseline is surer than
+// this, however many windows it has.
 constexpr double kDriftSigma = 0.003;
 // Leakage grows with temperature: a baseline is measured on a card that has not come to the heat of
 // hours at default clocks, and so uses a little less than it would then: 0.1 to 1.5 % less on the
@@ -19,14 +20,14 @@ constexpr double kDriftSigma = 0.003;
 // known.
 constexpr double kThermalError = 0.008;
 constexpr std::size_t kMostNotes = 50;
+// Least share of a phase's time whose energy must be known before anything is claimed of it.
+constexpr double kLeastCoverage = 0.9;
+// Power in a hole may differ from the mean around it by this much (one standard error).
+constexpr double kHoleError = 0.3;
 // As iteration_window.cc has them.
 constexpr double kPauseFactor = 4.0;
 constexpr std::uint64_t kCompareWith = 4;
 constexpr double kLeastPause_s = 0.3;
-// Iterations of which less than this share of the time has an energy reading are left out. Above it
-// the hole is filled at the mean power, which may be off there by a fifth.
-constexpr double kLeastCovered = 0.5;
-constexpr double kHoleError = 0.2;
 
 double square(double x) { return x * x; }
 
@@ -44,8 +45,8 @@ struct WeightedMean {
 
 }  // namespace
 
-void Ledger::add_energy(Instant from, Instant to, Joules energy, Joules error) {
-  stretches_.push_back({from, to, energy.value(), error.value()});
+void Ledger::add_energy(unsigned gpu, Instant from, Instant to, Joules energy, Joules error) {
+  stretches_[gpu].push_back({from, to, energy.value(), error.value()});
 }
 
 void Ledger::add_iteration_ends(std::span<const Instant> ends) {
@@ -106,22 +107,26 @@ std::optional<double> Ledger::rate(Instant now) const {
 }
 
 std::optional<report::Figure> Ledger::energy_between(Instant from, Instant to) const {
-  double energy = 0, variance = 0, covered_s = 0;
-  const auto begin = std::ranges::upper_bound(stretches_, from, {}, &Stretch::to);
-  for (const Stretch& s : std::ranges::subrange(begin, stretches_.end())) {
-    if (s.from >= to) break;
-    const Instant a = std::max(s.from, from), b = std::min(s.to, to);
-    const double share = to_seconds(b - a) / to_seconds(s.to - s.from);
-    covered_s += to_seconds(b - a).value();
-    energy += share * s.energy_j;
-    variance += square(share * s.error_j);
+  const double span = to_seconds(to - from).value();
+  if (span <= 0 || stretches_.empty()) return std::nullopt;
+  double energy = 0, variance = 0;
+  for (const auto& [gpu, stretches] : stretches_) {
+    double known = 0, known_variance = 0, covered = 0;
+    const auto begin = std::ranges::upper_bound(stretches, from, {}, &Stretch::to);
+    for (const Stretch& s : std::ranges::subrange(begin, stretches.end())) {
+      if (s.from >= to) break;
+      const Instant a = std::max(s.from, from), b = std::min(s.to, to);
+      const double share = to_seconds(b - a) / to_seconds(s.to - s.from);
+      known += share * s.energy_j;
+      known_variance += square(share * s.error_j);
+      covered += to_seconds(b - a).value();
+    }
+    if (covered < kLeastCoverage * span) return std::nullopt;
+    const double filled = known * (span - covered) / covered;
+    energy += known + filled;
+    variance += known_variance + square(kHoleError * filled);
   }
-  const double all_s = to_seconds(to - from).value();
-  if (covered_s <= 0 || covered_s < kLeastCovered * all_s) return std::nullopt;
-  const double filled = all_s / covered_s;
-  const double hole_j = energy * (filled - 1);
-  return report::Figure{energy + hole_j,
-                        std::hypot(filled * std::sqrt(variance), kHoleError * hole_j)};
+  return report::Figure{energy, std::sqrt(variance)};
 }
 
 std::optional<Ledger::Baseline> Ledger::baseline_of(const Phase& phase) {
@@ -136,8 +141,7 @@ std::optional<Ledger::Baseline> Ledger::baseline_of(const Phase& phase) {
   }
   if (baseline.windows == 0) return std::nullopt;
   const auto with_drift = [&](const WeightedMean& m) {
-    const double drift = square(kDriftSigma * m.mean()) / baseline.windows;
-    return report::Figure{m.mean(), std::sqrt(m.variance() + drift)};
+    return report::Figure{m.mean(), std::sqrt(m.variance() + square(kDriftSigma * m.mean()))};
   };
   baseline.time_s = with_drift(time);
   baseline.energy_j = with_drift(energy);
@@ -187,7 +191,7 @@ void Ledger::close_net(report::Session& session) const {
     return;
   }
   if (default_energy <= 0) {
-    session.no_saving_reason = "most of the counted iterations have no energy reading";
+    session.no_saving_reason = "the energy of too much of the time could not be read";
     return;
   }
   const double ratio = energy / default_energy, slowdown = time / default_time;

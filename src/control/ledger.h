@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,8 +18,9 @@ namespace gpoeo::control {
 
 class Ledger {
  public:
-  // A stretch of time with the energy of all GPUs in it; stretches come in order of time.
-  void add_energy(Instant from, Instant to, Joules energy, Joules error);
+  // Energy that one GPU used in a stretch of time. Stretches of a GPU come in order and do not
+  // overlap; where they leave a hole nothing is known.
+  void add_energy(unsigned gpu, Instant from, Instant to, Joules energy, Joules error);
   // Ends of completed iterations; the first of a phase only opens its count. The time of a pause
   // (validation, checkpoint, an idle spell) is in no figure: no baseline holds the like of it.
   void add_iteration_ends(std::span<const Instant> ends);
@@ -58,14 +60,15 @@ class Ledger {
   };
   static bool is_pause(const IterationRun& run, Instant end);
   static std::optional<Baseline> baseline_of(const Phase& phase);
-  // Energy between two instants, pro rata at the edges of stretches. A hole without readings counts
-  // at the mean power, with a wider error; nullopt when there is little else than holes.
+  // Energy of all GPUs between two instants, pro rata at the edges of stretches. A hole is filled
+  // with the GPU's mean power around it and widens the error; nullopt when more than a tenth of the
+  // time of any GPU is one.
   std::optional<report::Figure> energy_between(Instant from, Instant to) const;
   void close_net(report::Session& session) const;
   void close_held(report::Session& session) const;
   void close_search(report::Session& session) const;
 
-  std::vector<Stretch> stretches_;
+  std::map<unsigned, std::vector<Stretch>> stretches_;  // by GPU
   std::vector<Phase> phases_ = std::vector<Phase>(1);
   std::uint64_t iterations_ = 0;
   std::deque<Instant> recent_ends_;

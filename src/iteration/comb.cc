@@ -58,9 +58,9 @@ double strength_of(double mean_height, double around) {
   return std::clamp((mean_height - around) / std::max(0.05, 1 - around), 0.0, 1.0);
 }
 
-// The multiples of a period (in samples) at which its strength is measured: the first few. Of a short
-// period those that fall on whole samples, where the harmonics above the Nyquist frequency count too
-// (their aliases come back in phase there).
+// The multiples of a period (in samples) at which its strength is measured: the first few. Of a
+// short period those that fall on whole samples, where the harmonics above the Nyquist frequency
+// count too (their aliases come back in phase there).
 std::vector<int> choose_teeth(double period, double longest) {
   const int first = static_cast<int>(
       std::min(longest / period, std::max<double>(kMultiples, kTeethSpan / period)));

@@ -5,35 +5,27 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "iteration/occurrences.h"
+#include "iteration/mark_candidates.h"
 
 namespace gpoeo::iteration {
 namespace {
 
-// A mark must come back at least so often; below kSafeRepeats, where equal spacing can be chance, to
-// a tighter tolerance.
-constexpr std::size_t kLeastRepeats = 3;
-constexpr std::size_t kSafeRepeats = 16;
-constexpr double kSpacingTolerance = 0.2;
-constexpr double kTightTolerance = 0.05;
 // A level needs two marks, and so many agreeing spacings in all: one mark in a random stream of
 // many ids is regular by chance soon, several alternating ones are not. Below kSafeRepeats only
 // marks of (nearly) the same spacing are evidence.
 constexpr std::size_t kLeastMarks = 2;
 constexpr std::size_t kLeastEvidence = 12;
 constexpr double kEqualSpacing = 0.005;
-constexpr double kBelievedShare = 0.75;
-// Shares of the spacings of one mark that must be regular (lost records and pauses spoil some; a
-// random stream reaches about 0.15), and of the spacings in which two marks of a level alternate.
-constexpr double kRegularShare = 0.6;
+constexpr double kLongSpacing = 1000;
+// Share of the spacings in which two marks of a level alternate.
 constexpr double kAlternatingShare = 0.85;
 // Marks of one level have spacings that differ by less than this factor.
 constexpr double kSameSpacing = 1.1;
 constexpr std::size_t kMarksPerLevel = 16;
+constexpr std::size_t kLeastChosen = 6;
 // Levels made of the candidates of one spacing before the rest, which covers little, is given up.
 constexpr int kMostTries = 32;
 constexpr std::size_t kMostLevels = 8;
-constexpr std::size_t kMostCandidates = std::size_t{1} << 15;
 // Coverage from which a level is reported, may be counted at all, and counts as "the stream".
 constexpr double kReportedCoverage = 0.1;
 constexpr double kCountedCoverage = 0.3;
@@ -44,100 +36,6 @@ constexpr std::uint32_t kMostInner = 48;
 // No training step is so short: below, the repeat is a layer or a time step, and any longer one is
 // preferred.
 constexpr double kShortestStep_s = 1e-3;
-
-struct Candidate {
-  std::uint64_t key = 0;
-  std::size_t run = 0;
-  double spacing = 0;
-  double shortest = 0;
-  double regular = 0;
-  std::vector<std::uint32_t> at;
-};
-
-double percentile(std::vector<std::uint32_t>& values, double share) {
-  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(
-                                        share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), nth, values.end());
-  return *nth;
-}
-
-// The run as a mark, if its spacing is regular enough.
-std::optional<Candidate> as_candidate(std::span<const std::uint32_t> at) {
-  std::vector<std::uint32_t> gaps(at.size() - 1);
-  for (std::size_t i = 0; i + 1 < at.size(); ++i) gaps[i] = at[i + 1] - at[i];
-  const double median = percentile(gaps, 0.5);
-  const double slack =
-      median * (at.size() < kSafeRepeats ? kTightTolerance : kSpacingTolerance);
-  std::erase_if(gaps, [&](std::uint32_t gap) { return std::abs(gap - median) > slack; });
-  const double regular = static_cast<double>(gaps.size()) / static_cast<double>(at.size() - 1);
-  if (regular < kRegularShare) return std::nullopt;
-  Candidate c;
-  c.spacing = median;
-  c.shortest = percentile(gaps, 0.1);
-  c.regular = regular;
-  return c;
-}
-
-// Appends the runs of one length that are regular. Of runs that occur only a few times many are
-// regular by chance (in a stream with a loop in it the more so, as all spacings are multiples of
-// the loop), so those of one count are believed only if most of them are regular.
-// Gives back whether longer runs are worth a look.
-bool collect_candidates(std::span<const Launch> launches, std::size_t run,
-                        std::vector<Candidate>& out) {
-  const Occurrences occurrences(launches, run);
-  const std::size_t stride = occurrences.size() / kMostCandidates + 1;
-  std::array<std::size_t, kSafeRepeats> all{}, regular{};
-  std::vector<Candidate> found;
-  for (std::size_t i = 0; i < occurrences.size(); i += stride) {
-    const auto at = occurrences.at(i);
-    if (at.size() < kLeastRepeats) continue;
-    auto candidate = as_candidate(at);
-    if (at.size() < kSafeRepeats) {
-      ++all[at.size()];
-      regular[at.size()] += candidate.has_value();
-    }
-    if (!candidate) continue;
-    candidate->key = occurrences.key(i);
-    candidate->run = run;
-    candidate->at.assign(at.begin(), at.end());
-    found.push_back(std::move(*candidate));
-  }
-  for (Candidate& c : found) {
-    const std::size_t n = c.at.size();
-    const bool believed = n >= kSafeRepeats || static_cast<double>(regular[n]) >=
-                                                   kBelievedShare * static_cast<double>(all[n]);
-    if (believed) out.push_back(std::move(c));
-  }
-  // What repeats at least thrice has at most a third as many distinct runs as launches.
-  return 2 * occurrences.size() < launches.size();
-}
-
-struct Alternation {
-  double share = 0;  // of the spacings of `a` that hold `b` exactly once
-  double lag = 0;    // launches from `a` to that `b`, mean
-};
-
-// Gives up, with a share of 0, when that will stay below `least_share`.
-Alternation alternation(const Candidate& a, const Candidate& b, double least_share) {
-  Alternation result;
-  const auto may_miss =
-      static_cast<std::size_t>((1 - least_share) * static_cast<double>(a.at.size() - 1));
-  std::size_t once = 0, missed = 0;
-  auto next = std::ranges::lower_bound(b.at, a.at.front());
-  for (std::size_t i = 0; i + 1 < a.at.size(); ++i) {
-    const auto first = next;
-    while (next != b.at.end() && *next < a.at[i + 1]) ++next;
-    if (next - first != 1) {
-      if (++missed > may_miss) return {};
-      continue;
-    }
-    ++once;
-    result.lag += *first - a.at[i];
-  }
-  result.share = static_cast<double>(once) / static_cast<double>(a.at.size() - 1);
-  if (once > 0) result.lag /= static_cast<double>(once);
-  return result;
-}
 
 // Where the repeats begin: back from the first reference mark as long as the launches are of the
 // kinds that occur later too. A program's own start-up uses others.
@@ -158,9 +56,9 @@ std::size_t find_origin(std::span<const Launch> launches, const Candidate& refer
   return origin;
 }
 
-// One mark of each part of the repeat, the shortest run first, and the one nearest the end. A run of
-// several launches that straddles two repeats may by chance (lost records) seem to end just before
-// the end, so such a mark has to keep clear of it.
+// One mark of each part of the repeat, the shortest run first, and the one nearest the end. A run
+// of several launches that straddles two repeats may by chance (lost records) seem to end just
+// before the end, so such a mark has to keep clear of it.
 std::vector<Mark> choose_marks(std::vector<Mark> all, const LevelPlan& plan) {
   std::ranges::stable_sort(all, {}, &Mark::run);
   const auto may_end = [&](const Mark& m) { return m.run == 0 || m.offset <= plan.shortest - 1; };
@@ -170,15 +68,19 @@ std::vector<Mark> choose_marks(std::vector<Mark> all, const LevelPlan& plan) {
   }
   if (last == nullptr) last = &all.front();
   std::vector<Mark> chosen = {*last};
+  std::vector<Mark> spare;
   std::array<bool, kMarksPerLevel> taken{};
   for (const Mark& mark : all) {
     const auto part = std::min(
-        kMarksPerLevel - 1,
-        static_cast<std::size_t>(mark.offset / plan.spacing * kMarksPerLevel));
-    if (taken[part] || mark.key == last->key || mark.offset > last->offset) continue;
+        kMarksPerLevel - 1, static_cast<std::size_t>(mark.offset / plan.spacing * kMarksPerLevel));
+    if (mark.key == last->key || mark.offset > last->offset) continue;
+    (taken[part] ? spare : chosen).push_back(mark);
     taken[part] = true;
-    chosen.push_back(mark);
   }
+  // Marks crowded in one part (an optimizer) still make up for each other's losses.
+  const std::size_t missing = kLeastChosen - std::min(kLeastChosen, chosen.size());
+  spare.resize(std::min(spare.size(), missing));
+  chosen.insert(chosen.end(), spare.begin(), spare.end());
   std::ranges::stable_sort(chosen, {}, &Mark::offset);
   // The end mark stays last among equals.
   const auto at = std::ranges::find(chosen, last->key, &Mark::key);
@@ -213,42 +115,48 @@ struct Level {
   std::vector<std::uint32_t> reference_at;
 };
 
-// Makes one level of `pool` around its best candidate and takes its members out of the pool.
-std::optional<Level> make_level(std::span<const Launch> launches, std::vector<Candidate*>& pool) {
+// The best candidate of a pool and those that alternate with it.
+struct Group {
+  const Candidate* reference = nullptr;
+  struct Member {
+    const Candidate* mark = nullptr;
+    double lag = 0;  // launches after the reference, mean
+  };
+  std::vector<Member> members;
+  std::size_t agreeing = 0;  // members that count as evidence
+};
+
+Group take_group(std::vector<const Candidate*>& pool) {
   const auto better = [](const Candidate* a, const Candidate* b) {
     const double x = a->regular * static_cast<double>(a->at.size());
     const double y = b->regular * static_cast<double>(b->at.size());
     return x != y ? x < y : a->run > b->run;
   };
-  const Candidate& reference = **std::ranges::max_element(pool, better);
-  Level level;
-  LevelPlan& plan = level.plan;
+  Group group;
+  group.reference = *std::ranges::max_element(pool, better);
+  std::erase_if(pool, [&](const Candidate* c) {
+    const Alternation with = alternation(*group.reference, *c, kAlternatingShare);
+    if (c != group.reference && with.share < kAlternatingShare) return false;
+    const double off = std::abs(c->spacing / group.reference->spacing - 1);
+    const bool equal = group.reference->at.size() >= kSafeRepeats || off <= kEqualSpacing;
+    // Long spacings that agree to the launch, every time, are hardly chance.
+    const bool exact = c->regular == 1 && off == 0 && c->spacing >= kLongSpacing;
+    group.agreeing += (equal ? 1 : 0) + (exact ? 1 : 0);
+    group.members.push_back({c, with.lag});
+    return true;
+  });
+  return group;
+}
+
+LevelPlan outline(std::span<const Launch> launches, const Candidate& reference) {
+  LevelPlan plan;
   plan.spacing = reference.spacing;
   plan.shortest = reference.shortest;
   plan.repeats = reference.at.size();
-  plan.origin = find_origin(launches, reference);
-  level.reference_at = reference.at;
   const double regular = reference.regular * static_cast<double>(reference.at.size() - 1);
-  plan.coverage = std::min(
-      1.0, (regular + 1) * reference.spacing / static_cast<double>(launches.size()));
-
-  std::vector<Mark> marks;
-  std::size_t agreeing = 0;
-  const double reference_offset = first_offset(plan, reference);
-  std::erase_if(pool, [&](const Candidate* c) {
-    const Alternation with = alternation(reference, *c, kAlternatingShare);
-    if (c != &reference && with.share < kAlternatingShare) return false;
-    const bool equal = std::abs(c->spacing / plan.spacing - 1) <= kEqualSpacing;
-    agreeing += plan.repeats >= kSafeRepeats || equal;
-    marks.push_back({c->key, c->run,
-                     offset_in_repeat(plan, *c, reference_offset, with.lag)});
-    return true;
-  });
-  if (marks.size() < kLeastMarks || agreeing * (plan.repeats - 2) < kLeastEvidence) {
-    return std::nullopt;
-  }
-  plan.marks = choose_marks(std::move(marks), plan);
-  return level;
+  plan.coverage =
+      std::min(1.0, (regular + 1) * reference.spacing / static_cast<double>(launches.size()));
+  return plan;
 }
 
 // Marks of one level that swap places (interleaved streams) too often for kAlternatingShare found a
@@ -261,6 +169,25 @@ bool is_known(const std::vector<Level>& levels, const LevelPlan& plan) {
   });
 }
 
+// The level of a group, unless it is chance, covers little or is known.
+std::optional<Level> make_level(std::span<const Launch> launches, const Group& group,
+                                const std::vector<Level>& levels) {
+  const Candidate& reference = *group.reference;
+  LevelPlan plan = outline(launches, reference);
+  const bool enough =
+      group.members.size() >= kLeastMarks && group.agreeing * (plan.repeats - 2) >= kLeastEvidence;
+  if (!enough || plan.coverage < kReportedCoverage || is_known(levels, plan)) return std::nullopt;
+  plan.origin = find_origin(launches, reference);
+  const double reference_offset = first_offset(plan, reference);
+  std::vector<Mark> marks;
+  for (const Group::Member& member : group.members) {
+    marks.push_back({member.mark->key, member.mark->run,
+                     offset_in_repeat(plan, *member.mark, reference_offset, member.lag)});
+  }
+  plan.marks = choose_marks(std::move(marks), plan);
+  return Level{std::move(plan), reference.at};
+}
+
 std::vector<Level> make_levels(std::span<const Launch> launches,
                                std::vector<Candidate>& candidates) {
   std::ranges::sort(candidates, {}, &Candidate::spacing);
@@ -271,14 +198,12 @@ std::vector<Level> make_levels(std::span<const Launch> launches,
            candidates[end].spacing <= candidates[begin].spacing * kSameSpacing) {
       ++end;
     }
-    std::vector<Candidate*> pool;
+    std::vector<const Candidate*> pool;
     for (std::size_t i = begin; i < end; ++i) pool.push_back(&candidates[i]);
     // Loops of equal length that follow each other (training, validation) part here.
     for (int tries = 0; tries < kMostTries && !pool.empty(); ++tries) {
-      auto level = make_level(launches, pool);
-      if (level && level->plan.coverage >= kReportedCoverage && !is_known(levels, level->plan)) {
-        levels.push_back(std::move(*level));
-      }
+      auto level = make_level(launches, take_group(pool), levels);
+      if (level) levels.push_back(std::move(*level));
     }
     begin = end;
   }
@@ -295,10 +220,12 @@ bool nests(const Level& inner, const Level& outer, std::uint32_t most) {
     for (; next != inner.reference_at.end() && *next < outer.reference_at[i + 1]; ++next) ++inside;
     counts.push_back(inside);
   }
-  const double median = percentile(counts, 0.5);
+  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+  std::ranges::nth_element(counts, middle);
+  const double median = *middle;
   // One lost record makes the number differ by one.
-  const auto same = std::ranges::count_if(
-      counts, [&](std::uint32_t n) { return std::abs(n - median) <= 1; });
+  const auto same =
+      std::ranges::count_if(counts, [&](std::uint32_t n) { return std::abs(n - median) <= 1; });
   return median >= 2 && median <= most &&
          static_cast<double>(same) >= kAlternatingShare * static_cast<double>(counts.size());
 }
@@ -311,11 +238,11 @@ double period_s(std::span<const Launch> launches, const Level& level) {
 
 std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
                                           const std::vector<Level>& levels) {
-  const auto full = std::ranges::find_if(
-      levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
+  const auto full =
+      std::ranges::find_if(levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
   if (full == levels.end()) {
-    const auto widest = std::ranges::max_element(
-        levels, {}, [](const Level& l) { return l.plan.coverage; });
+    const auto widest =
+        std::ranges::max_element(levels, {}, [](const Level& l) { return l.plan.coverage; });
     if (widest == levels.end() || widest->plan.coverage < kCountedCoverage) return std::nullopt;
     return static_cast<std::size_t>(widest - levels.begin());
   }
@@ -328,10 +255,14 @@ std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
   return static_cast<std::size_t>(counted - levels.begin());
 }
 
+bool is_firm(const LevelPlan& plan) {
+  return plan.coverage >= kFullCoverage && plan.marks.size() >= kLeastChosen;
+}
+
 void keep_the_widest(std::vector<Level>& levels) {
   while (levels.size() > kMostLevels) {
-    levels.erase(std::ranges::min_element(
-        levels, {}, [](const Level& l) { return l.plan.coverage; }));
+    levels.erase(
+        std::ranges::min_element(levels, {}, [](const Level& l) { return l.plan.coverage; }));
   }
 }
 
@@ -343,14 +274,13 @@ LaunchStructure learn_structure(std::span<const Launch> launches) {
   for (std::size_t run = 0; run < kRunLengths.size(); ++run) {
     const bool longer_may_help = collect_candidates(launches, run, candidates);
     // Pairs tell where one loop hands over to another, so they are always worth it; longer runs
-    // only when shorter ones leave the stream unexplained.
+    // only when shorter ones leave the stream unexplained or marked by a few launches only.
     if (run == 0 && longer_may_help) continue;
     auto levels = make_levels(launches, candidates);
     keep_the_widest(levels);
     structure.counted = choose_counted(launches, levels);
     structure.levels.clear();
-    const bool explained =
-        structure.counted && levels[*structure.counted].plan.coverage >= kFullCoverage;
+    const bool explained = structure.counted && is_firm(levels[*structure.counted].plan);
     for (Level& level : levels) structure.levels.push_back(std::move(level.plan));
     if (explained || !longer_may_help) break;
   }

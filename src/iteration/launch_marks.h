@@ -57,12 +57,12 @@ struct Mark {
 };
 
 struct LevelPlan {
-  double spacing = 0;        // launches per repeat, median
-  double shortest = 0;       // 10th percentile of the spacings that count as one repeat
-  std::size_t origin = 0;    // index of the launch with which the first repeat starts
-  std::vector<Mark> marks;   // by offset; the last one is nearest the end of the repeat
-  double coverage = 0;       // share of all launches that lie in the repeats
-  std::size_t repeats = 0;   // occurrences of the reference mark
+  double spacing = 0;       // launches per repeat, median
+  double shortest = 0;      // 10th percentile of the spacings that count as one repeat
+  std::size_t origin = 0;   // index of the launch with which the first repeat starts
+  std::vector<Mark> marks;  // by offset; the last one is nearest the end of the repeat
+  double coverage = 0;      // share of all launches that lie in the repeats
+  std::size_t repeats = 0;  // occurrences of the reference mark
 };
 
 struct LaunchStructure {

@@ -23,6 +23,7 @@ constexpr std::uint64_t kMostBackoff = 64;
 constexpr double kSilentSpacings = 64;
 constexpr double kLeastSilence = 4096;
 constexpr double kTrustedCoverage = 0.7;
+constexpr std::uint64_t kWellKnown = 64;
 // Spacings that differ by less are the same repeat, learned again.
 constexpr double kSameSpacing = 0.1;
 
@@ -51,8 +52,7 @@ struct Epoch {
   std::size_t memory_bytes() const;
 };
 
-Epoch::Epoch(const LaunchStructure& structure, std::uint64_t first_launch,
-             std::size_t recent_ends)
+Epoch::Epoch(const LaunchStructure& structure, std::uint64_t first_launch, std::size_t recent_ends)
     : counted(structure.counted) {
   std::size_t marks = 0;
   for (const LevelPlan& plan : structure.levels) marks += plan.marks.size();
@@ -147,8 +147,7 @@ class LaunchRepeats::Impl {
   bool lost_ = false;            // the counted level fell silent
 };
 
-void LaunchRepeats::Impl::push(std::int64_t t_ns, std::uint64_t function_id,
-                               std::uint32_t stream) {
+void LaunchRepeats::Impl::push(std::int64_t t_ns, std::uint64_t function_id, std::uint32_t stream) {
   const Launch launch{t_ns, fold_function_id(function_id), stream};
   const std::uint64_t position = launches_++;
   last_ns_ = t_ns;
@@ -197,6 +196,12 @@ void LaunchRepeats::Impl::replay(Epoch& epoch) const {
 void LaunchRepeats::Impl::adopt(Epoch epoch) {
   const LaunchTracker* before = active_.counted_tracker();
   const LaunchTracker* now = epoch.counted_tracker();
+  // A part of a repeat that has been counted often is no news.
+  if (before != nullptr && !lost_ && before->coverage() >= kTrustedCoverage &&
+      before->completed() >= kWellKnown &&
+      now->spacing() < (1 - kSameSpacing) * before->spacing()) {
+    return;
+  }
   const bool same = before != nullptr && !lost_ &&
                     std::abs(now->spacing() / before->spacing() - 1) <= kSameSpacing &&
                     now->completed() >= before->completed();

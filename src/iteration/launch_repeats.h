@@ -5,8 +5,8 @@
 // A program's loop leaves marks: launches, or short runs of launches, that occur once per repeat.
 // Marks with the same spacing, one of each between two of any other, form a level: a layer, a
 // micro-step, a step, a validation cycle. Spacing is measured in launches, not in seconds, so a
-// clock change, a slow data loader or a pause does not disturb it. One level is counted (`counted`),
-// all are reported. docs/iterations.md tells how levels are found, and their limits.
+// clock change, a slow data loader or a pause does not disturb it. One level is counted
+// (`counted`), all are reported. docs/iterations.md tells how levels are found, and their limits.
 //
 // Robust to: ids that change with the shape of the data, extra launches, lost records, launches of
 // several streams interleaved in any order, pauses and validation between steps, CUDA graphs (a
@@ -25,8 +25,9 @@
 namespace gpoeo::iteration {
 
 struct LaunchRepeatsOptions {
-  // Launches kept while structure is being learned. A repeat longer than a third of it is not
-  // found. 24 bytes each, and about as much again for a moment while learning.
+  // Launches kept while structure is being learned, 16 bytes each, and for a moment while learning
+  // about 30 bytes each; all of it is given back when the structure is known. A repeat longer than
+  // a third of this is not found.
   std::size_t max_buffered_launches = std::size_t{1} << 20;
   // End times kept for each level, newest last.
   std::size_t recent_ends = 1024;
@@ -57,7 +58,7 @@ class LaunchRepeats {
   void finish();
 
   // Whether a repeat is known. Everything below is empty or 0 until then; then it covers the
-  // stream from its first launch on.
+  // stream from its first launch on, or, when the program went on to another loop, from there on.
   bool locked() const;
   // Completed iterations of the counted level. Never falls within one generation().
   std::uint64_t iterations() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs made of the input: each byte appends a launch, repeats what was launched last, or pauses.
-// Random text hardly ever repeats; this does, and breaks its repeats in every way.
+// Programs made of the input: each byte appends a launch, repeats what was launched last, or
+// pauses. Random text hardly ever repeats; this does, and breaks its repeats in every way.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

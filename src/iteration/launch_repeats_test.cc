@@ -48,8 +48,8 @@ TEST_P(LaunchRepeatsSeeds, CountsNestedRepeatsAndReportsEachLevel) {
 
 TEST_P(LaunchRepeatsSeeds, CountsThroughOnePercentLostRecords) {
   for (const int micro : {1, 4, 8}) {
-    expect_exact(testing::drop_launches(testing::nested_program(seed(), 60, micro, 12), seed() + 100,
-                                        0.01));
+    expect_exact(
+        testing::drop_launches(testing::nested_program(seed(), 60, micro, 12), seed() + 100, 0.01));
   }
   expect_exact(testing::drop_launches(testing::shaped_program(seed(), 100, 500, 40, 5, 20),
                                       seed() + 200, 0.01));
@@ -113,6 +113,36 @@ TEST(LaunchRepeats, CountsAStepInWhichNoKernelIsUnique) {
     w.end_iteration();
   }
   expect_exact(w.take());
+}
+
+TEST(LaunchRepeats, CountsThroughLossesWhenOnlyRunsOfLaunchesMarkTheStep) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    testing::ProgramWriter halves(seed), layers(seed);
+    for (int i = 0; i < 200; ++i) {
+      for (const std::uint64_t id : {1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 2, 1, 2, 1, 2, 1}) {
+        halves.launch(id);
+      }
+      halves.end_iteration();
+      for (std::uint64_t k = 0; k < 12 * 6; ++k) layers.launch(10 + k % 6);
+      for (std::uint64_t k = 0; k < 12 * 9; ++k) layers.launch(30 + k % 9);
+      for (int k = 0; k < 20; ++k) layers.launch(60);
+      layers.end_iteration();
+    }
+    expect_exact(testing::drop_launches(halves.take(), seed + 10, 0.01));
+    expect_exact(testing::drop_launches(layers.take(), seed + 20, 0.01));
+  }
+}
+
+TEST(LaunchRepeats, ReportsTheStepOfManyEqualPartsAndOneMark) {
+  testing::ProgramWriter w(1);
+  for (int i = 0; i < 5; ++i) {
+    for (std::uint64_t k = 0; k < 199'999; ++k) w.launch(k % 1000);
+    w.launch(5000);
+  }
+  const auto levels = run(w.take()).levels();
+  ASSERT_FALSE(levels.empty());
+  EXPECT_EQ(levels.back().launches, 200'000);
+  EXPECT_EQ(levels.back().iterations, 5U);
 }
 
 TEST(LaunchRepeats, IgnoresExtraLaunchesAndTheProgramsStart) {

@@ -51,7 +51,8 @@ std::optional<std::uint64_t> LaunchTracker::place(const MarkState& mark, double 
     return repeats == 1 || again ? current_ + 1 : current_;
   }
   ++out_of_phase_;
-  const bool overdue = cut_off || elapsed > 1 + kPhaseTolerance;  // a pause, other launches in between
+  const bool overdue =
+      cut_off || elapsed > 1 + kPhaseTolerance;  // a pause, other launches in between
   if (!overdue && out_of_phase_ <= marks_.size()) return std::nullopt;
   out_of_phase_ = 0;
   if (mark.seen_in == current_) return current_ + 1;

@@ -3,9 +3,10 @@
 //
 // A loop locked to the phase of the marks: the start of the current repeat is known, each mark says
 // by its offset whether it belongs to this repeat or the next, and corrects the start a little. A
-// lost mark is made up for by the others, one of them out of phase is an extra launch. After a pause
-// (launches of other kinds) the loop locks again on the next marks and counts one repeat, however
-// long the pause was. Order among marks does not matter, so interleaved streams may swap them.
+// lost mark is made up for by the others, one of them out of phase is an extra launch. After a
+// pause (launches of other kinds) the loop locks again on the next marks and counts one repeat,
+// however long the pause was. Order among marks does not matter, so interleaved streams may swap
+// them.
 //
 // Thread rule: one thread at a time.
 #pragma once
@@ -64,10 +65,10 @@ class LaunchTracker {
   std::uint64_t tail_;  // launches from the last mark to the end of the repeat
   std::size_t recent_ends_;
   std::vector<MarkState> marks_;
-  std::uint64_t current_ = 0;      // number of the repeat under way
-  double start_;                   // its first position
+  std::uint64_t current_ = 0;  // number of the repeat under way
+  double start_;               // its first position
   std::size_t seen_in_current_ = 0;
-  std::size_t out_of_phase_ = 0;   // marks in a row
+  std::size_t out_of_phase_ = 0;  // marks in a row
   std::uint64_t completed_ = 0;
   std::uint64_t deadline_ = kNoDeadline;
   std::uint64_t deadline_number_ = 0;

@@ -29,8 +29,8 @@ Result<std::string> read_text(const std::filesystem::path& path) {
       int code = Z_OK;
       const char* why = gzerror(file.get(), &code);
       if (code == Z_ERRNO) return errno_error(path.string(), errno);
-      return make_error(ErrorKind::kInvalid, fmt::format("{}: damaged gzip file: {}",
-                                                         path.string(), why));
+      return make_error(ErrorKind::kInvalid,
+                        fmt::format("{}: damaged gzip file: {}", path.string(), why));
     }
     if (got == 0) break;
     text.append(piece.data(), static_cast<std::size_t>(got));
@@ -54,7 +54,8 @@ class Table {
   Table(std::string_view text, std::string_view name) : rest_(text), name_(name) {}
 
   Status read_header() {
-    if (!next_line()) return make_error(ErrorKind::kInvalid, fmt::format("{}: file is empty", name_));
+    if (!next_line())
+      return make_error(ErrorKind::kInvalid, fmt::format("{}: file is empty", name_));
     header_ = split(line_, ',');
     for (std::string_view& column : header_) column = trim(column);
     return {};
@@ -159,8 +160,7 @@ Result<std::vector<LaunchRow>> parse_launch_csv(std::string_view text, std::stri
       GPOEO_TRY(row.stream, table.whole<std::uint32_t>(stream));
     }
     if (!rows.empty() && row.t_ns < rows.back().t_ns) {
-      return table.error(time,
-                         fmt::format("steps back ({} after {})", row.t_ns, rows.back().t_ns));
+      return table.error(time, fmt::format("steps back ({} after {})", row.t_ns, rows.back().t_ns));
     }
     rows.push_back(row);
   }

@@ -16,7 +16,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(TraceCsv, ReadsColumnsInAnyOrderAndUnits) {
-  const auto trace = parse_trace_csv("power_mW,other,t_us\r\n1500,x,1000000\n2500,,1020000\n\n", "f");
+  const auto trace =
+      parse_trace_csv("power_mW,other,t_us\r\n1500,x,1000000\n2500,,1020000\n\n", "f");
   ASSERT_TRUE(trace) << trace.error().text;
   EXPECT_EQ(trace->t_s, (std::vector<double>{0, 0.02}));
   EXPECT_EQ(trace->power_w, (std::vector<double>{1.5, 2.5}));
@@ -33,13 +34,15 @@ TEST(TraceCsv, NamesFileLineAndFieldOfWhatIsWrong) {
   EXPECT_THAT(error("t_us,power_mW\n1,2\n2,abc\n"),
               AllOf(HasSubstr("run.csv:3"), HasSubstr("'power_mW'"), HasSubstr("abc")));
   EXPECT_THAT(error("t_us,power_mW\n1,nan\n"), HasSubstr("run.csv:2"));
-  EXPECT_THAT(error("t_us,power_mW\n1,2\n2\n"), AllOf(HasSubstr("run.csv:3"), HasSubstr("missing")));
-  EXPECT_THAT(error("t_us,power_mW\n5,2\n4,2\n"), AllOf(HasSubstr("run.csv:3"), HasSubstr("'t_us'"),
-                                                        HasSubstr("rise")));
+  EXPECT_THAT(error("t_us,power_mW\n1,2\n2\n"),
+              AllOf(HasSubstr("run.csv:3"), HasSubstr("missing")));
+  EXPECT_THAT(error("t_us,power_mW\n5,2\n4,2\n"),
+              AllOf(HasSubstr("run.csv:3"), HasSubstr("'t_us'"), HasSubstr("rise")));
 }
 
 TEST(LaunchCsv, ReadsIdsOfAnySizeAndAnOptionalStream) {
-  const auto rows = parse_launch_csv("t_ns,function_id,stream\n0,18446744073709551615,7\n5,1,0\n", "f");
+  const auto rows =
+      parse_launch_csv("t_ns,function_id,stream\n0,18446744073709551615,7\n5,1,0\n", "f");
   ASSERT_TRUE(rows) << rows.error().text;
   EXPECT_EQ(rows->at(0).function_id, 18446744073709551615U);
   EXPECT_EQ(rows->at(0).stream, 7U);

@@ -104,7 +104,8 @@ double divide_out(const Series& series, double period_s) {
       all += harmonics[h - 1];
       if (h % divisor == 0) divisible += harmonics[h - 1];
     }
-    if (divisible > kEmptied * all) return divide_out(series, period_s / static_cast<double>(divisor));
+    if (divisible > kEmptied * all)
+      return divide_out(series, period_s / static_cast<double>(divisor));
   }
   return period_s;
 }
@@ -195,14 +196,15 @@ PeriodEstimate estimate_period(const Series& series) {
     return estimate;
   }
   if (estimate.confidence < kLeastConfidence) {
-    estimate.reason = fmt::format("aperiodic, or shorter than {}: the best guess, {:.4g} s, repeats "
-                                  "too weakly",
-                                  shortest, refined.period_s);
+    estimate.reason = fmt::format(
+        "aperiodic, or shorter than {}: the best guess, {:.4g} s, repeats "
+        "too weakly",
+        shortest, refined.period_s);
     return estimate;
   }
   estimate.period_s = refined.period_s;
-  estimate.levels.push_back({refined.period_s, series.duration_s() / refined.period_s,
-                             chosen->comb.strength});
+  estimate.levels.push_back(
+      {refined.period_s, series.duration_s() / refined.period_s, chosen->comb.strength});
   if (const auto step = find_step(r, series, estimate.levels.front())) {
     estimate.levels.push_back(*step);
   }
@@ -230,8 +232,8 @@ void PeriodStream::push(double t_s, double power_w) {
   }
   if (++since_estimate_ < std::max(kLeastSamples / 2, t_s_.size() / 8)) return;
   since_estimate_ = 0;
-  estimate_ = estimate_period(PowerTrace{{t_s_.begin(), t_s_.end()},
-                                         {power_w_.begin(), power_w_.end()}});
+  estimate_ =
+      estimate_period(PowerTrace{{t_s_.begin(), t_s_.end()}, {power_w_.begin(), power_w_.end()}});
 }
 
 void PeriodStream::reset() { *this = PeriodStream(window_s_); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The period of a job from its power trace, with a confidence that means something: among answers
 // with confidence c about c are right (within 1 % of the mean iteration or micro-step time), which
-// bench/iteration_bench checks. docs/iterations.md tells how, and what 20 ms samples cannot resolve.
+// bench/iteration_bench checks. docs/iterations.md tells how, and what 20 ms samples cannot
+// resolve.
 //
 // Thread rule: estimate_period is pure; a PeriodStream is used by one thread at a time.
 // Errors: an estimate without a period carries the reason; nothing fails.
@@ -24,10 +25,11 @@ struct PeriodLevel {
 };
 
 struct PeriodEstimate {
-  std::optional<double> period_s;   // null when there is none to trust
-  double confidence = 0;            // 0..1, of `period_s`, or of the best guess when that is null
-  std::vector<PeriodLevel> levels;  // shortest first: micro-step, step; the chosen one is among them
-  std::string reason;               // why there is no period; empty when there is one
+  std::optional<double> period_s;  // null when there is none to trust
+  double confidence = 0;           // 0..1, of `period_s`, or of the best guess when that is null
+  std::vector<PeriodLevel>
+      levels;          // shortest first: micro-step, step; the chosen one is among them
+  std::string reason;  // why there is no period; empty when there is one
 };
 
 // A period shorter than this many samples may as well be the alias of a shorter one.

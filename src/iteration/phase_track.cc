@@ -81,8 +81,7 @@ std::optional<Line> track_line(const Series& series, double hz, double width_hz)
   const double sigma_end = std::sqrt(scatter / energy / independent);
   Line line;
   line.hz = hz + slope / (2 * pi * series.step_s);
-  line.sigma_hz =
-      std::sqrt(2.0) * sigma_end / (2 * pi * (last.at - first.at) * series.step_s);
+  line.sigma_hz = std::sqrt(2.0) * sigma_end / (2 * pi * (last.at - first.at) * series.step_s);
   const double fullness = amplitude * amplitude /
                           (energy * static_cast<double>(n - 2 * edge));  // 1 when it never fades
   line.steadiness = std::abs(in_step) / amplitude * fullness;

@@ -102,9 +102,9 @@ Result<Series> make_series(const PowerTrace& trace) {
   GPOEO_CHECK(trace.t_s.size() == trace.power_w.size());
   const std::size_t all = trace.t_s.size();
   if (all < kLeastSamples) {
-    return make_error(ErrorKind::kInvalid,
-                      fmt::format("{} samples are too few, at least {} are needed", all,
-                                  kLeastSamples));
+    return make_error(
+        ErrorKind::kInvalid,
+        fmt::format("{} samples are too few, at least {} are needed", all, kLeastSamples));
   }
   const std::size_t first = all > kMostSamples ? all - kMostSamples : 0;
   GPOEO_TRY_STATUS(check(trace, first));
@@ -128,8 +128,7 @@ Result<Series> make_series(const PowerTrace& trace) {
   for (std::size_t i = 0; i < n; ++i) {
     const double t = series.start_s + series.step_s * static_cast<double>(i);
     while (next + 1 < all && trace.t_s[next] < t) ++next;
-    const double part =
-        (t - trace.t_s[next - 1]) / (trace.t_s[next] - trace.t_s[next - 1]);
+    const double part = (t - trace.t_s[next - 1]) / (trace.t_s[next] - trace.t_s[next - 1]);
     const double low = trace.power_w[next - 1], high = trace.power_w[next];
     series.value.push_back(low + (high - low) * std::clamp(part, 0.0, 1.0));
   }

@@ -22,8 +22,8 @@ struct PowerTrace {
 struct Series {
   double start_s = 0;
   double step_s = 0;
-  std::vector<double> value;     // mean 0; its largest outliers clipped
-  double mean_w = 0;             // of the trace, before the mean was taken off
+  std::vector<double> value;  // mean 0; its largest outliers clipped
+  double mean_w = 0;          // of the trace, before the mean was taken off
   double duration_s() const { return step_s * static_cast<double>(value.size()); }
 };
 

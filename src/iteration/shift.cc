@@ -146,8 +146,8 @@ std::optional<Shift> ShiftDetector::on_block(Block block) {
   const double began_s = excursion_.front().begin_s;
   const double needed_s = std::clamp(options_.age_share * (began_s - phase_begin_s_),
                                      options_.least_s, options_.most_s);
-  const bool mostly = static_cast<double>(unusual_) >=
-                      kMostlyUnusual * static_cast<double>(excursion_.size());
+  const bool mostly =
+      static_cast<double>(unusual_) >= kMostlyUnusual * static_cast<double>(excursion_.size());
   if (!unusual || !mostly || now_s - began_s < needed_s) return std::nullopt;
   return shift_to(now_s);
 }
@@ -167,9 +167,8 @@ void ShiftDetector::clear_excursion() {
 
 void ShiftDetector::remember() {
   if (static_cast<double>(blocks_.size()) * options_.block_s < options_.learn_s) return;
-  std::erase_if(signatures_, [&](const Signature& s) {
-    return s.phase == phase_ && s.setting == setting_;
-  });
+  std::erase_if(signatures_,
+                [&](const Signature& s) { return s.phase == phase_ && s.setting == setting_; });
   signatures_.push_back({phase_, setting_, usual_of(blocks_)});
   if (signatures_.size() > kMostSignatures) signatures_.pop_front();
 }

@@ -4,10 +4,10 @@
 //
 // Samples are gathered into blocks of half a second; each block has a level, a swing and a
 // roughness for each signal. What is usual for the phase is the middle and the spread of the blocks
-// of the last minute (older ones are forgotten, so slow drift is followed). Blocks that are far from
-// usual start an excursion. It is a shift once it has lasted for a share of the phase's own age; a
-// validation, a checkpoint or a stall that ends sooner is a pause. Phases keep a signature, and one
-// that returns is recognised. docs/iterations.md has the limits.
+// of the last minute (older ones are forgotten, so slow drift is followed). Blocks that are far
+// from usual start an excursion. It is a shift once it has lasted for a share of the phase's own
+// age; a validation, a checkpoint or a stall that ends sooner is a pause. Phases keep a signature,
+// and one that returns is recognised. docs/iterations.md has the limits.
 //
 // Thread rule: one thread at a time. Errors: samples that are not finite, do not come after the one
 // before, or have another number of signals are dropped.
@@ -87,8 +87,8 @@ class ShiftDetector {
   std::size_t block_samples_ = 0;
   std::vector<double> sum_, squares_, steps_, last_;
 
-  std::deque<Block> blocks_;     // usual ones, the newest memory_s
-  std::deque<Block> excursion_;  // since the first unusual block
+  std::deque<Block> blocks_;                      // usual ones, the newest memory_s
+  std::deque<Block> excursion_;                   // since the first unusual block
   std::size_t usual_in_a_row_ = 0, unusual_ = 0;  // blocks of the excursion
   double phase_begin_s_ = 0;
   bool phase_begun_ = false;

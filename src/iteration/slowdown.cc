@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "iteration/comb.h"
+#include "iteration/period.h"
 #include "iteration/phase_track.h"
 #include "iteration/spectral_scale.h"
 #include "iteration/spectrum.h"
@@ -47,6 +48,7 @@ struct LineRatio {
   double log_ratio = 0;
   double variance = 0;
   bool stands_alone = false;  // its band holds several independent samples of the phase
+  bool resolved = false;      // slow enough not to be taken for the alias of a faster rhythm
 };
 
 std::optional<LineRatio> compare_line(const Series& a, const Series& b, const SpectralPeak& peak,
@@ -61,7 +63,9 @@ std::optional<LineRatio> compare_line(const Series& a, const Series& b, const Sp
   const double log_ratio = std::log(in_a->hz / in_b->hz);
   if (std::abs(log_ratio - std::log(ratio)) > kNearScale) return std::nullopt;
   const double sa = in_a->sigma_hz / in_a->hz, sb = in_b->sigma_hz / in_b->hz;
-  return LineRatio{log_ratio, sa * sa + sb * sb, width >= kWideBand * least_width};
+  const double period_s = 1 / std::max(in_a->hz, in_b->hz);
+  return LineRatio{log_ratio, sa * sa + sb * sb, width >= kWideBand * least_width,
+                   period_s >= kLeastSamplesPerPeriod * std::max(a.step_s, b.step_s)};
 }
 
 // The lines worth a vote. In a band as narrow as the window allows anything looks steady, so such
@@ -148,18 +152,23 @@ SlowdownEstimate compare_traces(const PowerTrace& a, const PowerTrace& b) {
   }
   const auto lines = compare_lines(*x, *y, scale->ratio);
   if (lines.empty()) return without("no rhythm is steady in both traces");
+  if (std::ranges::none_of(lines, &LineRatio::resolved)) {
+    return without(
+        fmt::format("cannot resolve at this sampling: the rhythm is shorter than {} samples",
+                    kLeastSamplesPerPeriod));
+  }
   const Combined combined =
       combine(lines, kEndUncertainty_s / std::min(x->duration_s(), y->duration_s()));
   if (combined.sigma > kMostSigma) {
-    return without(fmt::format("the rhythm wanders too much (+-{:.1f} %)",
-                               100 * k90 * combined.sigma));
+    return without(
+        fmt::format("the rhythm wanders too much (+-{:.1f} %)", 100 * k90 * combined.sigma));
   }
   SlowdownEstimate estimate;
   estimate.time_ratio = std::exp(combined.log_ratio);
   estimate.low = std::exp(combined.log_ratio - k90 * combined.sigma);
   estimate.high = std::exp(combined.log_ratio + k90 * combined.sigma);
-  estimate.confidence = std::clamp(
-      scale->correlation * (1 - combined.sigma / (2 * kMostSigma)), 0.0, 1.0);
+  estimate.confidence =
+      std::clamp(scale->correlation * (1 - combined.sigma / (2 * kMostSigma)), 0.0, 1.0);
   return estimate;
 }
 

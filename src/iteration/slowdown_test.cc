@@ -83,6 +83,21 @@ TEST(CompareTraces, RefusesWhatCannotBeKnown) {
   }
 }
 
+TEST(CompareTraces, RefusesARhythmTooFastForTheSampling) {
+  // 31 ms at 20 ms samples looks like 56 ms, and a slower clock would look like a faster one.
+  JobOptions o;
+  o.period_s = 0.031;
+  o.segments = 1;
+  o.jitter = 0.002;
+  o.duration_s = 11;
+  const auto a = make_job(o);
+  o.stretch = 1.04;
+  o.seed = 2;
+  const auto estimate = compare_traces(a.trace, make_job(o).trace);
+  EXPECT_FALSE(estimate.time_ratio);
+  EXPECT_NE(estimate.reason.find("cannot resolve"), std::string::npos) << estimate.reason;
+}
+
 TEST(CompareTraces, RefusesARhythmThatWanders) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     JobOptions o;
@@ -112,8 +127,7 @@ TEST(CompareIterationEnds, IsExact) {
 }
 
 TEST(CompareIterationEnds, WidensWithTheScatterOfTheIterations) {
-  const std::vector<std::int64_t> even = {0, 100, 200, 300, 400},
-                                  uneven = {0, 80, 200, 320, 400};
+  const std::vector<std::int64_t> even = {0, 100, 200, 300, 400}, uneven = {0, 80, 200, 320, 400};
   const auto estimate = compare_iteration_ends(even, uneven);
   ASSERT_TRUE(estimate.time_ratio);
   EXPECT_DOUBLE_EQ(*estimate.time_ratio, 1);

@@ -9,7 +9,8 @@
 namespace gpoeo::iteration {
 namespace {
 
-// Steps of the logarithmic frequency axis, and how far apart in it two ratios are clearly different.
+// Steps of the logarithmic frequency axis, and how far apart in it two ratios are clearly
+// different.
 constexpr double kLogStep = 1e-3;
 constexpr double kClearlyDifferent = 0.04;
 // Surroundings of a line, on each side, in the logarithm of frequency.

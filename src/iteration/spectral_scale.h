@@ -21,8 +21,8 @@ struct SpectralScale {
 // A spectral line that stands out of its surroundings.
 struct SpectralPeak {
   double hz = 0;
-  double power = 0;  // share of the variance
-  double gap_hz = 0; // to the nearest other peak of comparable height
+  double power = 0;   // share of the variance
+  double gap_hz = 0;  // to the nearest other peak of comparable height
 };
 
 std::optional<SpectralScale> spectral_scale(const Series& a, const Series& b, double least_ratio,

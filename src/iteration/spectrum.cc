@@ -76,7 +76,8 @@ Spectrum amplitude_spectrum(std::span<const double> value, double step_s, double
     windowed[i] *= w;
     weight += w;
   }
-  const std::size_t size = std::bit_ceil(static_cast<std::size_t>(padding * static_cast<double>(n)));
+  const std::size_t size =
+      std::bit_ceil(static_cast<std::size_t>(padding * static_cast<double>(n)));
   Spectrum result;
   result.step_hz = 1.0 / (step_s * static_cast<double>(size));
   for (const Complex& c : forward(pad(windowed, size))) {

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "twin/card_name.h"
@@ -53,15 +52,13 @@ class TwinClock final : public Clock {
   // Sleeps in wall pieces of at most 10 ms: `stop` is seen in time, and with manual time somebody
   // else's step is.
   void sleep_until(Instant t, const StopFlag& stop) override {
-    constexpr std::int64_t kPieceNs = 10'000'000;
+    // Manual time moves by another process's hand: nothing but a look now and then tells.
+    constexpr Duration kLookAgain = std::chrono::milliseconds(1);
     while (!stop.requested()) {
       const std::int64_t left = to_unix_ns(t) - twin_ns(header_);
       if (left <= 0) return;
-      std::int64_t wall = 1'000'000;
-      if (!header_.manual_time)
-        wall = std::clamp<std::int64_t>(
-            std::llround(std::ceil(static_cast<double>(left) / header_.speed)), 1, kPieceNs);
-      std::this_thread::sleep_for(std::chrono::nanoseconds(wall));
+      const double wall_ns = std::ceil(static_cast<double>(left) / header_.speed);
+      stop.wait_for(header_.manual_time ? kLookAgain : Duration(std::llround(wall_ns)));
     }
   }
 

@@ -61,8 +61,8 @@ inline Program nested_program(std::uint64_t seed, int iterations, int micro_step
 
 // A step of `length` launches of `kernels` kernels in a fixed random order, each with one of
 // `shapes` grids drawn anew for `varying` of 100 launches.
-inline Program shaped_program(std::uint64_t seed, int iterations, int length,
-                              std::uint64_t kernels, std::uint64_t shapes, std::uint64_t varying) {
+inline Program shaped_program(std::uint64_t seed, int iterations, int length, std::uint64_t kernels,
+                              std::uint64_t shapes, std::uint64_t varying) {
   ProgramWriter w(seed);
   std::vector<std::uint64_t> body;
   std::vector<bool> varies;

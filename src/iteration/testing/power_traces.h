@@ -18,18 +18,18 @@ struct JobOptions {
   double period_s = 0.4;
   double duration_s = 22;
   double sample_s = 0.02;
-  double sample_jitter = 0.1;    // of sample_s, standard deviation of each time stamp
+  double sample_jitter = 0.1;  // of sample_s, standard deviation of each time stamp
   double mean_w = 500;
-  double swing_w = 120;          // between the highest and lowest segment
-  int segments = 4;              // of constant power in an iteration
+  double swing_w = 120;  // between the highest and lowest segment
+  int segments = 4;      // of constant power in an iteration
   double noise_w = 6;
-  double jitter = 0.01;          // coefficient of variation of an iteration's time
+  double jitter = 0.01;  // coefficient of variation of an iteration's time
   double drift_w_per_s = 0;
-  double rate_drift = 0;         // relative change of the period over the trace
-  int pause_every = 0;           // iterations; 0 = never
+  double rate_drift = 0;  // relative change of the period over the trace
+  int pause_every = 0;    // iterations; 0 = never
   double pause_s = 0;
   double pause_w = 150;
-  double stretch = 1;            // of all iteration times (a slower clock)
+  double stretch = 1;              // of all iteration times (a slower clock)
   std::uint64_t profile_seed = 1;  // shape of the iteration
   std::uint64_t seed = 1;          // noise and jitter
 };

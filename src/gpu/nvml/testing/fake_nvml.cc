@@ -13,6 +13,14 @@ using gpoeo::nvml::testing::FakeNvml;
 
 namespace {
 
+// " 210 1410". Appended, since GCC 12 warns of overlap in "literal" + string (its bug 105651).
+template <typename... Numbers>
+std::string words(Numbers... numbers) {
+  std::string text;
+  (text.append(" ").append(std::to_string(numbers)), ...);
+  return text;
+}
+
 FakeNvml& state() {
   static FakeNvml fake;
   return fake;
@@ -143,12 +151,11 @@ Return nvmlDeviceGetComputeRunningProcesses(DeviceHandle, unsigned* count, Proce
 
 // Setters are indirect functions, so that even asking for the address of one is seen.
 static Return lock_sm(DeviceHandle, unsigned min, unsigned max) {
-  return setter("nvmlDeviceSetGpuLockedClocks",
-                " " + std::to_string(min) + " " + std::to_string(max));
+  return setter("nvmlDeviceSetGpuLockedClocks", words(min, max));
 }
 static Return reset_sm(DeviceHandle) { return setter("nvmlDeviceResetGpuLockedClocks", ""); }
 static Return set_limit(DeviceHandle, unsigned mw) {
-  return setter("nvmlDeviceSetPowerManagementLimit", " " + std::to_string(mw));
+  return setter("nvmlDeviceSetPowerManagementLimit", words(mw));
 }
 #define SETTER(exported, resolver, function, ...)                 \
   [[gnu::used]] static auto resolver()->Return (*)(__VA_ARGS__) { \
@@ -215,8 +222,7 @@ Return nvmlGpmMetricsGet(GpmRequest* request) {
   return answer("nvmlGpmMetricsGet");
 }
 static Return lock_memory(DeviceHandle, unsigned min, unsigned max) {
-  return setter("nvmlDeviceSetMemoryLockedClocks",
-                " " + std::to_string(min) + " " + std::to_string(max));
+  return setter("nvmlDeviceSetMemoryLockedClocks", words(min, max));
 }
 static Return reset_memory(DeviceHandle) { return setter("nvmlDeviceResetMemoryLockedClocks", ""); }
 SETTER(nvmlDeviceSetMemoryLockedClocks, resolve_lock_memory, lock_memory, DeviceHandle, unsigned,
