@@ -201,6 +201,7 @@ void announce(const Prepared& prepared, const RunOptions& options) {
 }
 
 int run(const RunOptions& options) {
+  const control::BlockedSignals signals;  // first: the driver library may start threads
   const auto rings = RingFolder::create();
   if (!rings) return fail(rings.error(), kExitOwnFailure);
   auto made = prepare(options, rings->path());
@@ -210,8 +211,8 @@ int run(const RunOptions& options) {
 
   auto guardian = start_guardian(prepared, options, rings->path());
   if (!guardian) return fail(guardian.error(), kExitOwnFailure);
-  auto child =
-      control::Child::start(options.command, job_environment(prepared.backend, rings->path()));
+  auto child = control::Child::start(options.command,
+                                     job_environment(prepared.backend, rings->path()), signals);
   if (!child) {
     if (*guardian) (*guardian)->dismiss();
     return fail(child.error(), exit_code_for_start(child.error()));

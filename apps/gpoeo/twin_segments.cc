@@ -88,13 +88,14 @@ int twin_exec(const TwinOptions& options) {
     return fail({ErrorKind::kInvalid, "no command: gpoeo twin exec a100 -- python client.py"},
                 kExitUsage);
   }
+  const control::BlockedSignals signals;
   const std::string name = fmt::format("exec-{}", ::getpid());
   auto segment = make_segment(options, name);
   if (!segment) return fail(segment.error(), kExitUsage);
   int code = kExitOwnFailure;
   if (const auto variables = twin_environment(**segment); !variables) {
     code = fail(variables.error(), kExitOwnFailure);
-  } else if (auto child = control::Child::start(options.command, *variables); !child) {
+  } else if (auto child = control::Child::start(options.command, *variables, signals); !child) {
     code = fail(child.error(),
                 child.error().kind == ErrorKind::kNotFound ? kExitNotFound : kExitNotExecutable);
   } else {

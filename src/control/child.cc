@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +31,6 @@ bool is_ignored(int signal) {
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
   for (const int signal : kForwarded) {
     if (!is_ignored(signal)) sigaddset(&set, signal);
   }
@@ -60,7 +60,12 @@ std::vector<char*> as_argv(const std::vector<std::string>& strings) {
 
 }  // namespace
 
-Result<Child> Child::start(const std::vector<std::string>& command, const Environment& added) {
+BlockedSignals::BlockedSignals() : watched_(watched_signals()) {
+  pthread_sigmask(SIG_BLOCK, &watched_, &before_);
+}
+
+Result<Child> Child::start(const std::vector<std::string>& command, const Environment& added,
+                           const BlockedSignals& signals) {
   GPOEO_CHECK(!command.empty());
   // Everything that allocates happens before the fork.
   const std::vector<std::string> environment = merged_environment(added);
@@ -74,23 +79,16 @@ Result<Child> Child::start(const std::vector<std::string>& command, const Enviro
 
   // With SIGCHLD ignored the system would throw the exit code away.
   if (is_ignored(SIGCHLD)) ::signal(SIGCHLD, SIG_DFL);
-  const sigset_t watched = watched_signals();
-  sigset_t before;
-  pthread_sigmask(SIG_BLOCK, &watched, &before);
 
   const pid_t pid = ::fork();
   if (pid == 0) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_sigmask(SIG_SETMASK, &signals.before(), nullptr);
     ::execvpe(arguments[0], arguments.data(), variables.data());
     const int error = errno;
     [[maybe_unused]] const ssize_t sent = ::write(report[1], &error, sizeof error);
     ::_exit(127);
   }
-  if (pid < 0) {
-    const int error = errno;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return errno_error("fork", error);
-  }
+  if (pid < 0) return errno_error("fork", errno);
   report_write.reset();
   int exec_error = 0;
   ssize_t got = 0;
@@ -99,12 +97,12 @@ Result<Child> Child::start(const std::vector<std::string>& command, const Enviro
   } while (got < 0 && errno == EINTR);
   if (got == sizeof exec_error) {
     ::waitpid(pid, nullptr, 0);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return errno_error("cannot start '" + command[0] + "'", exec_error);
   }
-  Fd signals(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
-  GPOEO_CHECK(signals);
-  return Child(pid, std::move(signals));
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  Fd arriving(::signalfd(-1, &signals.watched(), SFD_CLOEXEC | SFD_NONBLOCK));
+  GPOEO_CHECK(arriving);
+  return Child(pid, std::move(process), std::move(arriving));
 }
 
 std::optional<ExitStatus> Child::reap() {
@@ -129,12 +127,14 @@ Wake Child::wait(std::chrono::milliseconds timeout) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return {};
-    pollfd waiting{.fd = signals_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 3'600'000))) <= 0)
-      continue;
+    // Without a pidfd the child's end is looked for once a second.
+    const auto longest = process_ ? std::chrono::hours(1) : std::chrono::seconds(1);
+    pollfd waiting[] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                        {.fd = process_.get(), .events = POLLIN, .revents = 0}};
+    const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(longest);
+    if (::poll(waiting, 2, static_cast<int>(std::min(left, most).count())) <= 0) continue;
     signalfd_siginfo info{};
     if (::read(signals_.get(), &info, sizeof info) != sizeof info) continue;
-    if (info.ssi_signo == SIGCHLD) continue;
     return {.kind = Wake::Kind::kSignal,
             .exit = {},
             .signal = static_cast<int>(info.ssi_signo),

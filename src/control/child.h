@@ -2,6 +2,7 @@
 // The user's command: started as it was given, its streams untouched, waited for without polling.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -29,14 +30,28 @@ struct Wake {
   bool from_terminal = false;  // kSignal: the terminal sent it to the whole foreground group
 };
 
-// Thread rule: the main thread. Create it before any other thread starts: it blocks the signals
-// that it waits for, and other threads inherit that.
+// Blocks the signals that a Child waits for, in this thread and in all that it starts from now on.
+// Create it before anything that may start threads, a driver library above all: a process-wide
+// signal goes to any thread that does not block it, and there it would end us without a restore.
+class BlockedSignals {
+ public:
+  BlockedSignals();
+  const sigset_t& watched() const { return watched_; }
+  // The mask that was in force before, which the job gets.
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t watched_, before_;
+};
+
+// Thread rule: the main thread.
 class Child {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;  // added or replaced
 
   // kNotFound: no such program (exit 127); kNoPermission: not executable (126); kIo: fork failed.
-  static Result<Child> start(const std::vector<std::string>& command, const Environment& added);
+  static Result<Child> start(const std::vector<std::string>& command, const Environment& added,
+                             const BlockedSignals& signals);
 
   Child(Child&&) noexcept = default;
   Child& operator=(Child&&) = delete;
@@ -50,10 +65,12 @@ class Child {
   void forward(int signal) const;
 
  private:
-  Child(pid_t pid, Fd signals) : pid_(pid), signals_(std::move(signals)) {}
+  Child(pid_t pid, Fd process, Fd signals)
+      : pid_(pid), process_(std::move(process)), signals_(std::move(signals)) {}
   std::optional<ExitStatus> reap();
 
   pid_t pid_;
+  Fd process_;  // a pidfd: readable when the child has ended; empty on kernels without
   Fd signals_;
   std::optional<ExitStatus> ended_;
 };

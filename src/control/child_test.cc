@@ -5,9 +5,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace gpoeo::control {
 namespace {
@@ -22,7 +24,7 @@ class ChildTest : public ::testing::Test {
 
   static Child started(const std::vector<std::string>& command,
                        const Child::Environment& added = {}) {
-    auto child = Child::start(command, added);
+    auto child = Child::start(command, added, BlockedSignals());
     if (!child) ADD_FAILURE() << child.error().text;
     return std::move(child).value();
   }
@@ -57,21 +59,55 @@ TEST_F(ChildTest, DeathBySignalIsAShells128PlusN) {
   EXPECT_EQ(exit.signal, SIGSEGV);
 }
 
+// A driver library starts threads of its own, which block nothing we do not block before.
+TEST_F(ChildTest, EndIsSeenWhateverOtherThreadsBlock) {
+  std::atomic<bool> done = false;
+  std::thread driver([&] {
+    while (!done) std::this_thread::yield();
+  });
+  EXPECT_EQ(shell("exit 7"), 7);
+  done = true;
+  driver.join();
+}
+
+TEST_F(ChildTest, SignalsComeToTheWaitingThreadAndNoOther) {
+  const BlockedSignals signals;
+  std::atomic<bool> done = false;
+  std::thread driver([&] {
+    while (!done) std::this_thread::yield();
+  });
+  auto child = Child::start({"/bin/sh", "-c", "exec sleep 60"}, {}, signals);
+  ASSERT_TRUE(child) << child.error().text;
+  ::kill(::getpid(), SIGTERM);  // would end the test if any thread took it
+  const Wake wake = child->wait(kPatience);
+  EXPECT_EQ(wake.kind, Wake::Kind::kSignal);
+  EXPECT_EQ(wake.signal, SIGTERM);
+  child->forward(SIGTERM);
+  EXPECT_EQ(end_of(*child).signal, SIGTERM);
+  done = true;
+  driver.join();
+}
+
 TEST_F(ChildTest, ExecErrorsAreTold) {
-  const auto missing = Child::start({"/no/such/program"}, {});
+  const auto missing = Child::start({"/no/such/program"}, {}, BlockedSignals());
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound) << "exit 127";
   EXPECT_NE(missing.error().text.find("/no/such/program"), std::string::npos);
   const auto file = scratch("not_executable");
   std::ofstream(file) << "#!/bin/sh\n";
   std::filesystem::permissions(file, std::filesystem::perms::owner_read);
-  const auto refused = Child::start({file.string()}, {});
+  const auto refused = Child::start({file.string()}, {}, BlockedSignals());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::kNoPermission) << "exit 126";
   std::filesystem::remove(file);
-  sigset_t now;
-  pthread_sigmask(SIG_SETMASK, nullptr, &now);
-  EXPECT_FALSE(sigismember(&now, SIGTERM)) << "a failed start leaves signals as they were";
+}
+
+TEST_F(ChildTest, TheJobGetsTheSignalMaskThatWeWereGiven) {
+  const BlockedSignals signals;
+  // A job that inherited our blocked TERM could not be ended by it.
+  auto child = Child::start({"/bin/sh", "-c", "kill -TERM $$; exit 3"}, {}, signals);
+  ASSERT_TRUE(child) << child.error().text;
+  EXPECT_EQ(end_of(*child).signal, SIGTERM);
 }
 
 TEST_F(ChildTest, EnvironmentIsAddedAndReplaced) {
