@@ -13,14 +13,12 @@ say() { printf '\n== %s\n' "$*"; }
 say "date, driver, card"
 date -u +%F; nvidia-smi --query-gpu=name,driver_version,power.limit --format=csv,noheader
 say "training loop in the background"
-python3 "$here/training_loop.py" 100 & loop=$!
-sleep 20
+python3 "$here/training_loop.py" 75 & loop=$!
+sleep 12
 say "gpoeo doctor"
 "$build/bin/gpoeo" doctor; echo "exit $?"
 say "gpoeo monitor --seconds 20 --interval 2"
 "$build/bin/gpoeo" monitor --seconds 20 --interval 2; echo "exit $?"
-say "gpoeo monitor again, JSON summary"
-"$build/bin/gpoeo" monitor --seconds 20 --interval 30 --json | tail -1
 say "sampler cost"
 "$build/bench/sampler_cost" --nvml libnvidia-ml.so.1 --seconds 20
 wait $loop
