@@ -48,33 +48,38 @@ Heard listen_until_closed(int fd) {
 
 bool alive(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
 
+// True when nothing is left to be done for this GPU.
+bool settle(const control::Journal& journal, const std::string& uuid) {
+  const auto left = journal.read(uuid);
+  if (left && !*left) return true;
+  const Status restored = restore_from_journal(journal, uuid).status;
+  if (restored) {
+    log::warning("gpoeo was killed; the guardian restored the clocks of GPU {}", uuid);
+    return true;
+  }
+  if (restored.error().kind != ErrorKind::kInvalid) return false;
+  log::error("guardian: {}", restored.error().text);
+  return true;
+}
+
 // A driver that does not answer now may do so in a while: waits grow from 1 s to a minute, for as
-// long as the journal is there.
-void restore_until_done(const control::Journal& journal, const std::string& uuid) {
-  auto wait = std::chrono::seconds(1);
-  for (;;) {
-    const auto left = journal.read(uuid);
-    if (left && !*left) return;  // nothing (more) to restore
-    const Status restored = restore_from_journal(journal, uuid).status;
-    if (restored) {
-      log::warning("gpoeo was killed; the guardian restored the clocks of GPU {}", uuid);
-      return;
-    }
-    if (restored.error().kind == ErrorKind::kInvalid) {
-      log::error("guardian: {}", restored.error().text);
-      return;
-    }
+// long as a journal is there. No GPU waits for another one.
+void restore_until_done(const control::Journal& journal, std::vector<std::string> uuids) {
+  for (auto wait = std::chrono::seconds(1);; wait = std::min(wait * 2, std::chrono::seconds(60))) {
+    std::erase_if(uuids, [&](const std::string& uuid) { return settle(journal, uuid); });
+    if (uuids.empty()) return;
     std::this_thread::sleep_for(wait);
-    wait = std::min(wait * 2, std::chrono::seconds(60));
   }
 }
 
 int guard(const GuardianCharge& charge) {
+  // What is sent to a whole group or session must not end the one that outlives the others.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
   const Heard heard = listen_until_closed(STDIN_FILENO);
   if (heard.goodbye) return kExitOk;
   const auto journal = control::Journal::open(charge.state_dir);
   if (!journal) return fail(journal.error(), kExitOwnFailure);
-  for (const auto& uuid : charge.uuids) restore_until_done(*journal, uuid);
+  restore_until_done(*journal, charge.uuids);
 
   while (alive(heard.job)) std::this_thread::sleep_for(std::chrono::seconds(1));
   std::error_code ignored;

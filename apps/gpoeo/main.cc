@@ -43,5 +43,11 @@ int main(int argc, char** argv) {
     root.exit(error);
     return shown ? kExitOk : kExitUsage;
   }
-  return invocation.action ? invocation.action() : kExitUsage;
+  if (!invocation.action) return kExitUsage;
+  try {
+    return invocation.action();
+  } catch (const std::exception& error) {  // a full disk behind stdout, for one
+    gpoeo::log::error("{}", error.what());
+    return kExitOwnFailure;
+  }
 }

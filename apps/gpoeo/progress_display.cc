@@ -16,10 +16,6 @@ namespace {
 constexpr auto kLiveEvery = std::chrono::seconds(1);
 constexpr auto kPlainEvery = std::chrono::minutes(1);
 
-void write_stderr(std::string_view text) {
-  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-}
-
 bool is_terminal() {
   const char* term = std::getenv("TERM");
   return ::isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
@@ -45,7 +41,7 @@ ProgressDisplay::ProgressDisplay(bool quiet, bool simulated)
 
 void ProgressDisplay::clear() {
   if (!line_shown_) return;
-  write_stderr("\x1b[2K\r");
+  log::write_raw("\x1b[2K\r");
   line_shown_ = false;
 }
 
@@ -63,7 +59,7 @@ void ProgressDisplay::update(const control::LiveStatus& status) {
     return;
   }
   // The cursor stays at the line's start, so whatever the job prints next overwrites it.
-  write_stderr(
+  log::write_raw(
       fmt::format("\x1b[2K{}gpoeo {}\r", simulated_ ? "[simulated] " : "", describe(status)));
   line_shown_ = true;
 }

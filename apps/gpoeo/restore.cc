@@ -19,9 +19,10 @@ Result<std::unique_ptr<gpu::Device>> open_by_uuid(gpu::Driver& driver, const std
 
 Status restore(const control::Journal& journal, const std::string& uuid,
                std::vector<control::RestoreOutcome>& outcomes) {
+  // The lock first: a journal read before it may have been settled meanwhile.
+  GPOEO_TRY(const auto lock, control::WriterLock::acquire(journal.folder(), uuid));
   GPOEO_TRY(const auto entry, journal.read(uuid));
   if (!entry) return make_error(ErrorKind::kNotFound, fmt::format("no journal for GPU {}", uuid));
-  GPOEO_TRY(const auto lock, control::WriterLock::acquire(journal.folder(), uuid));
   auto backend = open_backend(entry->driver);
   if (!backend) {
     const bool twin_is_gone =

@@ -54,6 +54,10 @@ struct Prepared {
 // Read-only when clocks are not to be set; else as far as rights go. The reason is for the user.
 Result<std::string> take_guards(Prepared& prepared, const RunOptions& options) {
   if (options.dry_run) return "--dry-run";
+  if (options.strict && !prepared.backend.simulated() && ::geteuid() != 0) {
+    return make_error(ErrorKind::kNoPermission,
+                      "--strict: NVML lets only root set clocks; run with sudo -E");
+  }
   auto journal = control::Journal::open(control::default_state_dir());
   if (!journal) {
     if (options.strict) return std::unexpected(journal.error());
@@ -131,16 +135,14 @@ control::ExitStatus wait_for_job(control::Child& child, Switches& switches) {
 }
 
 Status publish(const report::Session& session, const RunOptions& options) {
-  if (!options.report_file.empty()) {
-    GPOEO_TRY_STATUS(write_file_durably(options.report_file, report::to_json(session), 0644));
-  }
   if (options.json) {
-    fmt::print("{}", report::to_json(session));
+    std::fputs(report::to_json(session).c_str(), stdout);
     std::fflush(stdout);
   } else if (!options.quiet) {
-    fmt::print(stderr, "{}", report::to_text(session));
+    std::fputs(report::to_text(session).c_str(), stderr);
   }
-  return {};
+  if (options.report_file.empty()) return {};
+  return write_file_durably(options.report_file, report::to_json(session), 0644);
 }
 
 int exit_code_for_start(const Error& error) {
@@ -202,6 +204,13 @@ void announce(const Prepared& prepared, const RunOptions& options) {
 
 int run(const RunOptions& options) {
   const control::BlockedSignals signals;  // first: the driver library may start threads
+  if (!options.report_file.empty()) {
+    // Found out now, not when the job is over.
+    const auto folder = std::filesystem::absolute(options.report_file).parent_path();
+    if (::access(folder.c_str(), W_OK) != 0) {
+      return fail(errno_error("--report " + options.report_file, errno).error(), kExitUsage);
+    }
+  }
   const auto rings = RingFolder::create();
   if (!rings) return fail(rings.error(), kExitOwnFailure);
   auto made = prepare(options, rings->path());
@@ -211,6 +220,7 @@ int run(const RunOptions& options) {
 
   auto guardian = start_guardian(prepared, options, rings->path());
   if (!guardian) return fail(guardian.error(), kExitOwnFailure);
+  const Instant started = prepared.backend.clock->now();
   auto child = control::Child::start(options.command,
                                      job_environment(prepared.backend, rings->path()), signals);
   if (!child) {
@@ -242,7 +252,11 @@ int run(const RunOptions& options) {
   session.driver_version = prepared.backend.driver->version();
   session.command = fmt::format("{}", fmt::join(options.command, " "));
   session.exit_code = exit.code;
-  if (prepared.backend.simulated()) session.truth = twin_truth(*prepared.backend.segment);
+  if (prepared.backend.simulated()) {
+    std::vector<unsigned> cards;
+    for (const auto& device : prepared.gpus.devices) cards.push_back(device->identity().index);
+    session.truth = twin_truth(*prepared.backend.segment, cards, started);
+  }
 
   const bool failed = any_restore_failed(session);
   if (*guardian && !failed) (*guardian)->dismiss();

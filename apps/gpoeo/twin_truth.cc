@@ -5,13 +5,15 @@
 
 namespace gpoeo::app {
 
-std::optional<report::TruthSection> twin_truth(twin::Segment& segment) {
+std::optional<report::TruthSection> twin_truth(twin::Segment& segment,
+                                               const std::vector<unsigned>& cards, Instant since) {
   report::TruthSection sum;
   double seconds = 0, reference_s = 0, reference_j = 0;
-  for (unsigned card = 0; card < segment.card_count(); ++card) {
+  for (const unsigned card : cards) {
     const auto truth = twin::truth(segment, card);
     if (!truth) continue;
     for (const auto& job : truth->jobs) {
+      if (job.start_ns < to_unix_ns(since)) continue;
       sum.iterations += static_cast<std::uint64_t>(job.iterations);
       sum.energy_j += job.iterations_energy_j;
       seconds += static_cast<double>(job.end_ns - job.start_ns) * 1e-9;

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "report/session.h"
 #include "twin/segment.h"
 
 namespace gpoeo::app {
 
-// Summed over the jobs of all cards; nullopt when no simulated job ran.
-std::optional<report::TruthSection> twin_truth(twin::Segment& segment);
+// Summed over the jobs that began at `since` or later on these cards; nullopt when there was none.
+std::optional<report::TruthSection> twin_truth(twin::Segment& segment,
+                                               const std::vector<unsigned>& cards, Instant since);
 
 }  // namespace gpoeo::app

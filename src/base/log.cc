@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,8 +23,15 @@ void write(Level level, std::string_view message) {
   if (level == Level::kWarning) line += "warning: ";
   line += message;
   line += '\n';
-  // A lost log line is not worth an error of its own.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  write_raw(line);
+}
+
+void write_raw(std::string_view text) {
+  // A pipe that polls writable takes PIPE_BUF bytes without blocking; our lines are shorter.
+  pollfd out{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return;
+  // A lost line is not worth an error of its own.
+  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 }  // namespace gpoeo::log

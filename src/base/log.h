@@ -16,6 +16,9 @@ enum class Level { kDebug, kInfo, kWarning, kError };
 void set_level(Level least);
 // "gpoeo: message" (warnings and errors say so). One write(2) a line, so lines never mix.
 void write(Level level, std::string_view message);
+// As it is, on stderr. Never waits: when nobody reads what stderr is piped into, the text is lost,
+// since a message must not hold up the giving back of clocks.
+void write_raw(std::string_view text);
 
 template <typename... Args>
 void error(fmt::format_string<Args...> f, Args&&... args) {

@@ -62,6 +62,9 @@ std::vector<char*> as_argv(const std::vector<std::string>& strings) {
 
 BlockedSignals::BlockedSignals() : watched_(watched_signals()) {
   pthread_sigmask(SIG_BLOCK, &watched_, &before_);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &ignore, &pipe_before_);
 }
 
 Result<Child> Child::start(const std::vector<std::string>& command, const Environment& added,
@@ -83,6 +86,7 @@ Result<Child> Child::start(const std::vector<std::string>& command, const Enviro
   const pid_t pid = ::fork();
   if (pid == 0) {
     pthread_sigmask(SIG_SETMASK, &signals.before(), nullptr);
+    ::sigaction(SIGPIPE, &signals.pipe_before(), nullptr);
     ::execvpe(arguments[0], arguments.data(), variables.data());
     const int error = errno;
     [[maybe_unused]] const ssize_t sent = ::write(report[1], &error, sizeof error);

@@ -30,7 +30,8 @@ struct Wake {
   bool from_terminal = false;  // kSignal: the terminal sent it to the whole foreground group
 };
 
-// Blocks the signals that a Child waits for, in this thread and in all that it starts from now on.
+// Blocks the signals that a Child waits for, in this thread and in all that it starts from now on,
+// and ignores SIGPIPE: a reader of our messages that goes away must not end us without a restore.
 // Create it before anything that may start threads, a driver library above all: a process-wide
 // signal goes to any thread that does not block it, and there it would end us without a restore.
 class BlockedSignals {
@@ -39,9 +40,11 @@ class BlockedSignals {
   const sigset_t& watched() const { return watched_; }
   // The mask that was in force before, which the job gets.
   const sigset_t& before() const { return before_; }
+  const struct sigaction& pipe_before() const { return pipe_before_; }
 
  private:
   sigset_t watched_, before_;
+  struct sigaction pipe_before_ {};
 };
 
 // Thread rule: the main thread.

@@ -19,11 +19,13 @@ constexpr double kWarmupTolerance = 0.1;
 constexpr Duration kWarmupLongest = std::chrono::seconds(20);
 // No iteration for this long, and for this many usual ones: the job is idle.
 constexpr Duration kIdleAfter = std::chrono::seconds(10);
-constexpr double kIdleIterations = 8;
+constexpr std::int64_t kIdleIterations = 8;
 // A clock at which iterations change by more than this between two looks has other work to do.
 constexpr double kWorkChange = 0.12;
 constexpr double kWorkChangeSigmas = 8;
 constexpr std::size_t kMostObservations = 400;
+constexpr unsigned kMostDroppedWindows = 3;
+constexpr Duration kRetryLongest = std::chrono::seconds(60);
 
 double mean_gap_s(std::span<const Instant> ends) {
   return to_seconds(ends.back() - ends.front()).value() / static_cast<double>(ends.size() - 1);
@@ -86,6 +88,7 @@ Instant Controller::step() {
     add_to_books(*gpu, polled.stretch);
   }
   watch_device_events();
+  if (released_) retry_restore(now);
   take_progress(now);
   if (settling_) await_settled(now);
   if (window_) await_window(now);
@@ -118,10 +121,8 @@ void Controller::take_progress(Instant now) {
   }
   const std::vector<Instant> ends = progress_.take_ends();
   if (ends.empty()) {
-    const auto rate = ledger_.rate(last_progress_);
-    const Duration usual = rate ? to_duration(Seconds(kIdleIterations / *rate)) : kIdleAfter;
     if (state_ != State::kIdle && state_ != State::kWarmup && state_ != State::kStop &&
-        now - last_progress_ > std::max(kIdleAfter, usual)) {
+        now - last_progress_ > std::max(kIdleAfter, kIdleIterations * last_gap_)) {
       before_idle_ = state_;
       window_.reset();
       settling_ = false;
@@ -130,6 +131,8 @@ void Controller::take_progress(Instant now) {
     return;
   }
   last_progress_ = now;
+  if (last_end_) last_gap_ = (ends.back() - *last_end_) / static_cast<std::int64_t>(ends.size());
+  last_end_ = ends.back();
   ledger_.add_iteration_ends(ends);
   if (state_ == State::kIdle) {
     enter(before_idle_, "iterations go on");
@@ -149,8 +152,8 @@ void Controller::take_progress(Instant now) {
 }
 
 // Forgets what was measured: it was other work.
-void Controller::restart(const std::string& why) {
-  ledger_.new_phase();
+void Controller::restart(const std::string& why, std::optional<Instant> began) {
+  ledger_.new_phase(began);
   observations_.clear();
   warmup_ends_.clear();
   window_.reset();
@@ -195,7 +198,7 @@ void Controller::apply(const policy::Decision& decision) {
     // Before it goes into the books: what could not be set was not held.
     if (Status written = write_clocks(decision.setting); !written) {
       ledger_.add_note(written.error().text);
-      release("clocks cannot be set: " + written.error().text);
+      give_up_setting(written.error());
       return;
     }
   }
@@ -222,6 +225,36 @@ void Controller::restore_all() {
   // What fails is in the channel's notes and in the report, and is tried again at the end.
   for (const auto& gpu : gpus_) static_cast<void>(gpu->restore());
   decision_.reset();
+}
+
+// Without the right to set clocks the run goes on and recommends; any other failure ends at default
+// clocks.
+void Controller::give_up_setting(const Error& error) {
+  const bool refused =
+      error.kind == ErrorKind::kNoPermission || error.kind == ErrorKind::kNotSupported;
+  const bool untouched =
+      std::ranges::none_of(gpus_, [](const auto& gpu) { return gpu->touched(); });
+  if (!refused || !untouched || !measure_only_reason_.empty()) {
+    release("clocks cannot be set: " + error.text);
+    return;
+  }
+  measure_only_reason_ = error.text;
+  listener_("measuring only: " + error.text);
+  decision_.reset();
+  decide();
+}
+
+// A restore that failed is tried again for as long as the job runs: a GPU may come back.
+void Controller::retry_restore(Instant now) {
+  const bool failed = std::ranges::any_of(gpus_, [](const auto& gpu) { return gpu->touched(); });
+  if (!failed || now < retry_at_) return;
+  retry_wait_ = std::min<Duration>(2 * retry_wait_, kRetryLongest);
+  retry_at_ = now + retry_wait_;
+  restore_all();
+  if (std::ranges::none_of(gpus_, [](const auto& gpu) { return gpu->touched(); })) {
+    listener_("clocks are restored after all");
+    ledger_.add_note("a restore that had failed worked when it was tried again");
+  }
 }
 
 void Controller::release(std::string why) {
@@ -251,11 +284,18 @@ void Controller::await_window(Instant now) {
     // The readings that close the window are on their way; give up on it when they do not come.
     if (now - window_->ends().back() < std::chrono::seconds(5)) return;
     ledger_.add_note("a window was dropped because its energy could not be read");
-    window_.emplace(decision_->goal, now);
+    // Nothing can be learned without energy, and an unmeasured clock must not stay.
+    if (++dropped_windows_ >= kMostDroppedWindows) {
+      dropped_windows_ = 0;
+      restart("energy cannot be read");
+    } else {
+      window_.emplace(decision_->goal, now);
+    }
     return;
   }
+  dropped_windows_ = 0;
   if (work_changed(*observation)) {
-    restart("the work changed");
+    restart("the work changed", window_->ends().front());
     return;
   }
   ledger_.add_observation(*observation);
@@ -323,6 +363,7 @@ LiveStatus Controller::live_status() const {
 }
 
 report::Session Controller::finish() {
+  released_ = true;  // whatever the last readings bring, no clock is set any more
   restore_all();
   const Instant now = clock_.now();
   report::Session session;
@@ -340,6 +381,10 @@ report::Session Controller::finish() {
   watch_device_events();
   take_progress(now);
   ledger_.close(session);
+  if (!measure_only_reason_.empty()) {
+    session.saving.reset();
+    session.no_saving_reason = "no clock was set";
+  }
   return session;
 }
 

@@ -73,12 +73,15 @@ class Controller {
   void add_to_books(const GpuChannel& gpu, const std::optional<GpuChannel::Stretch>& stretch);
   void watch_device_events();
   void take_progress(Instant now);
-  void restart(const std::string& why);
+  // `began`: when the other work began, if that was noticed only now.
+  void restart(const std::string& why, std::optional<Instant> began = std::nullopt);
   void decide();
   void recommend(const policy::Decision& decision);
   void apply(const policy::Decision& decision);
   Status write_clocks(const policy::ClockSetting& setting);
   void restore_all();
+  void give_up_setting(const Error& error);
+  void retry_restore(Instant now);
   void await_settled(Instant now);
   void await_window(Instant now);
   std::optional<policy::Observation> observe();
@@ -107,6 +110,11 @@ class Controller {
   std::optional<IterationWindow> window_;
   unsigned generation_ = 0;
   Instant last_progress_;
+  std::optional<Instant> last_end_;
+  Duration last_gap_{};  // mean distance of the newest ends
+  unsigned dropped_windows_ = 0;
+  Instant retry_at_{};
+  Duration retry_wait_ = std::chrono::milliseconds(500);
 };
 
 }  // namespace gpoeo::control

@@ -59,6 +59,8 @@ class GpuChannel {
 
   // Upper end of the clock lock that was in force before us; nullopt: none, or it cannot be told.
   std::optional<Hertz> found_upper_clock() const;
+  // Whether some control is not as it was found.
+  bool touched() const { return guard_ && guard_->touched(); }
   gpu::Device& device() const { return *device_; }
   bool lost() const { return sampler_->device_lost(); }
   std::vector<std::string> take_notes();

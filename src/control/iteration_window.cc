@@ -15,6 +15,7 @@ constexpr Duration kLeastPause = std::chrono::milliseconds(300);
 }  // namespace
 
 void IterationWindow::add(std::span<const Instant> ends) {
+  if (ready()) return;  // what comes after is the next window's
   for (const Instant end : ends) {
     if (end < from_ || (!ends_.empty() && end <= ends_.back())) continue;
     if (ends_.size() > kCompareWith) {

@@ -10,6 +10,8 @@ namespace gpoeo::control {
 namespace {
 
 constexpr Duration kRateSpan = std::chrono::seconds(10);
+// Ends kept so that a change of work that was only noticed later can be put where it began.
+constexpr Duration kRecentSpan = std::chrono::seconds(60);
 // A job's own wandering between two looks at the same clock (DESIGN section 11), and the card's
 // leakage with its temperature, which is not the same early and late: no baseline is surer than
 // this, however many windows it has.
@@ -20,6 +22,7 @@ constexpr double kDriftSigma = 0.003;
 // known.
 constexpr double kThermalError = 0.008;
 constexpr std::size_t kMostNotes = 50;
+constexpr std::size_t kHeldWindows = 400;
 // Least share of a phase's time whose energy must be known before anything is claimed of it.
 constexpr double kLeastCoverage = 0.9;
 // Power in a hole may differ from the mean around it by this much (one standard error).
@@ -61,7 +64,7 @@ void Ledger::add_iteration_ends(std::span<const Instant> ends) {
     ++iterations_;
     recent_ends_.push_back(end);
   }
-  while (!recent_ends_.empty() && recent_ends_.back() - recent_ends_.front() > kRateSpan) {
+  while (!recent_ends_.empty() && recent_ends_.back() - recent_ends_.front() > kRecentSpan) {
     recent_ends_.pop_front();
   }
 }
@@ -75,9 +78,22 @@ bool Ledger::is_pause(const IterationRun& run, Instant end) {
   return gap_s > kLeastPause_s && gap_s > kPauseFactor * mean_s;
 }
 
-void Ledger::new_phase() {
+void Ledger::new_phase(std::optional<Instant> began) {
   if (phases_.back().runs.empty() && phases_.back().windows.empty()) return;
   phases_.emplace_back();
+  if (!began) return;
+  // The ends since it began are the new phase's: taken from the old one and given again.
+  auto& runs = phases_[phases_.size() - 2].runs;
+  const auto first = std::ranges::lower_bound(recent_ends_, *began);
+  const std::vector<Instant> moved(first, recent_ends_.end());
+  if (moved.empty() || runs.empty() || first == recent_ends_.begin()) return;
+  IterationRun& run = runs.back();
+  if (run.first_end >= moved.front() || run.iterations < moved.size()) return;
+  run.iterations -= moved.size();
+  run.last_end = *(first - 1);
+  recent_ends_.erase(first, recent_ends_.end());
+  iterations_ -= moved.size();
+  add_iteration_ends(moved);
 }
 
 void Ledger::add_observation(const policy::Observation& observation) {
@@ -210,7 +226,9 @@ void Ledger::close_held(report::Session& session) const {
   });
   if (last_hold == taken_.rend() || !last_hold->setting.sm) return;
   session.held_sm_mhz = to_mhz(*last_hold->setting.sm);
-  const auto estimates = policy::estimate(phases_.back().windows);
+  // The newest windows only: their number times that of the baselines is what this costs.
+  const std::span<const policy::Observation> windows = phases_.back().windows;
+  const auto estimates = policy::estimate(windows.last(std::min(windows.size(), kHeldWindows)));
   if (!estimates || !session.saving) return;
   for (const auto& e : estimates->clocks) {
     if (e.sm != *last_hold->setting.sm) continue;

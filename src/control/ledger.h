@@ -25,7 +25,8 @@ class Ledger {
   // (validation, checkpoint, an idle spell) is in no figure: no baseline holds the like of it.
   void add_iteration_ends(std::span<const Instant> ends);
   // The work became another (or what is counted did): a new phase with a baseline of its own.
-  void new_phase();
+  // `began`: when, if that was noticed only later; ends up to a minute back are then put right.
+  void new_phase(std::optional<Instant> began = std::nullopt);
 
   void add_observation(const policy::Observation& observation);
   void add_decision(const policy::Decision& decision, double at_s);

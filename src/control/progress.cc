@@ -14,6 +14,8 @@ constexpr Duration kLookForRings = std::chrono::milliseconds(500);
 constexpr double kTakeOver = 1.5;
 // A job that makes more processes than this is followed through the first ones.
 constexpr std::size_t kMostProcesses = 64;
+// A stamp may be so far ahead of our clock: another process read another clock.
+constexpr Duration kClockTolerance = std::chrono::seconds(1);
 constexpr std::size_t kMostPendingEnds = 1U << 16;
 
 }  // namespace
@@ -37,6 +39,21 @@ void RingProgress::poll(Instant now) {
   }
   follow_the_busiest();
   if (followed_ != nullptr) collect_ends(*followed_);
+  drop_impossible_ends(now);
+}
+
+// End times are another process's word: one that goes back, or lies in the future, would stand in
+// the way of all that follow.
+void RingProgress::drop_impossible_ends(Instant now) {
+  Instant last = last_taken_;
+  const auto impossible = [&](Instant end) {
+    if (end <= last || end > now + kClockTolerance) return true;
+    last = end;
+    return false;
+  };
+  if (std::erase_if(ends_, impossible) > 0 && !std::exchange(told_impossible_, true)) {
+    notes_.emplace_back("iteration ends with impossible times were left out");
+  }
 }
 
 void RingProgress::look_for_rings(Instant now) {
@@ -115,7 +132,8 @@ void RingProgress::follow_the_busiest() {
   // What it did before the last end that was handed out is counted already, as another's.
   std::erase_if(followed_->step_ends, [this](Instant end) { return end <= last_taken_; });
   followed_->counts_steps = followed_->has_steps;
-  followed_->repeats_taken = followed_->repeats.iterations();
+  // What it has done before it was followed counts, except where another's ends were counted then.
+  followed_->repeats_taken = 0;
   followed_->repeats_generation = followed_->repeats.generation();
 }
 
@@ -132,22 +150,22 @@ void RingProgress::collect_ends(Process& process) {
   }
   if (process.repeats.generation() != process.repeats_generation) {
     process.repeats_generation = process.repeats.generation();
-    process.repeats_taken = process.repeats.iterations();
+    process.repeats_taken = 0;
     ++generation_;
     ends_.clear();
-    return;
   }
   const std::uint64_t now = process.repeats.iterations();
   if (now <= process.repeats_taken) return;
   const auto recent = process.repeats.recent_end_ns();
   const std::size_t fresh = now - process.repeats_taken;
-  if (fresh > recent.size()) {
+  if (fresh > recent.size() && process.repeats_taken > 0) {
     // More iterations ended than are remembered: a hole in the end times, so a new start.
     ++generation_;
     ends_.clear();
   }
   for (std::size_t i = recent.size() - std::min(fresh, recent.size()); i < recent.size(); ++i) {
-    ends_.push_back(instant_from_ns(recent[i]));
+    const Instant end = instant_from_ns(recent[i]);
+    if (end > last_taken_) ends_.push_back(end);
   }
   process.repeats_taken = now;
 }

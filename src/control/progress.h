@@ -58,7 +58,8 @@ class RingProgress final : public ProgressReader {
   struct Process {
     explicit Process(wire::RingReader ring) : reader(std::move(ring)) {}
     wire::RingReader reader;
-    iteration::LaunchRepeats repeats;
+    // Ends of a few seconds even at thousands a second: one slow driver call must not lose any.
+    iteration::LaunchRepeats repeats{{.recent_ends = std::size_t{1} << 14}};
     std::deque<Instant> step_ends;  // not taken yet; the newest ones
     std::uint64_t records = 0;
     std::uint64_t repeats_taken = 0;  // iterations of `repeats` already handed out
@@ -75,6 +76,7 @@ class RingProgress final : public ProgressReader {
   static bool tells(const Process& process);  // more may come of it
   void follow_the_busiest();
   void collect_ends(Process& process);
+  void drop_impossible_ends(Instant now);
 
   std::filesystem::path folder_;
   Instant next_look_{};
@@ -82,6 +84,7 @@ class RingProgress final : public ProgressReader {
   std::vector<std::string> refused_;  // files that are no rings
   Process* followed_ = nullptr;
   unsigned generation_ = 0;
+  bool told_impossible_ = false;
   std::vector<Instant> ends_;
   Instant last_taken_{};
   std::vector<std::string> notes_;

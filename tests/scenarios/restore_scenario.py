@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """However a run ends, the clocks are as they were before it."""
 
+import os
 import signal
+import subprocess
 import unittest
 
-from scene import TWIN_JOB, Scenario, wait_until
+from scene import GPOEO, TWIN_JOB, Scenario, wait_until
 
 BEFORE = [210, 1200]  # a lock that somebody else had set
 
@@ -105,6 +107,37 @@ class Restore(RunningJob):
         self.assertEqual(self.locks(twin), [None])
 
 
+class Unread(RunningJob):
+    """Nobody reads our messages: the job's exit code and its clocks do not depend on it."""
+
+    def test_messages_into_a_closed_pipe(self):
+        twin = self.twin_up(speed=60)
+        done = subprocess.run(
+            ["bash", "-c", '"$0" "$@" 2> >(head -2 >/dev/null); exit $?', GPOEO, "run", "--twin", twin, "--",
+             TWIN_JOB, "lstm", "--seconds", "200"],
+            env=self.env, cwd=self.folder, stdout=subprocess.DEVNULL, timeout=60)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.locks(twin), [None])
+
+    def test_messages_into_a_full_pipe(self):
+        twin = self.twin_up(speed=60)
+        read_end, write_end = os.pipe()
+        os.set_blocking(write_end, False)
+        try:
+            while True:
+                os.write(write_end, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(write_end, True)
+        run = subprocess.Popen([GPOEO, "run", "--twin", twin, "--json", "--", TWIN_JOB, "lstm", "--seconds", "200"],
+                               env=self.env, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=write_end,
+                               start_new_session=True)
+        self.processes.append(run)
+        self.assertEqual(run.wait(timeout=60), 0)
+        self.assertEqual(self.locks(twin), [None])
+        os.close(read_end)
+        os.close(write_end)
+
+
 class Killed(RunningJob):
     def kill_and_leave(self, before, guardian):
         twin = self.twin_up()
@@ -131,6 +164,18 @@ class Killed(RunningJob):
         twin = self.kill_and_leave(BEFORE, guardian=True)
         wait_until(lambda: self.locks(twin)[0] == BEFORE, "the guardian restores")
         wait_until(lambda: self.journals() == [], "the journal is settled")
+
+    def test_a_lost_gpu_does_not_hold_up_the_others(self):
+        twin = self.twin_up(cards=2)
+        process = self.start("run", "--twin", twin, "--", TWIN_JOB, "lstm", "--seconds", "100000")
+        wait_until(lambda: None not in self.locks(twin), "both cards are locked")
+        self.gpoeo("twin", "fault", twin, "--card", "0", "--lost", "on")
+        process.kill()
+        process.wait()
+        wait_until(lambda: len(self.journals()) == 1, "the card that is there is restored")
+        self.gpoeo("twin", "fault", twin, "--card", "0", "--lost", "off")
+        wait_until(lambda: self.journals() == [], "and the other when it is back")
+        self.assertEqual(self.locks(twin), [None, None])
 
     def test_the_next_run_heals_what_a_killed_one_left(self):
         twin = self.kill_and_leave(None, guardian=False)
