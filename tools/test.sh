@@ -11,3 +11,4 @@ cmake --preset ci
 cmake --build --preset ci --parallel "$(nproc)"
 python3 tools/check_tests_built.py build/ci
 ctest --preset ci --parallel "$(nproc)"
+tools/fuzz.sh 60
