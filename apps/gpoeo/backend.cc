@@ -26,8 +26,11 @@ std::optional<std::string> environment(const char* name) {
 // A twin that is up under that name, else a new one of that device, which goes with us.
 Result<std::unique_ptr<twin::Segment>> find_or_make_twin(const BackendOptions& options,
                                                          bool& made) {
-  auto running = twin::Segment::attach(options.twin);
   made = false;
+  // A device file is no twin that is up, whatever its mode.
+  const bool device_file = options.twin.ends_with(".toml");
+  auto running = device_file ? make_error(ErrorKind::kNotFound, options.twin)
+                             : twin::Segment::attach(options.twin);
   if (running || running.error().kind != ErrorKind::kNotFound) return running;
   auto device = twin::find_device(options.twin);
   if (!device) {

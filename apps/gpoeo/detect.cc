@@ -120,9 +120,8 @@ int run_detect(const DetectOptions& options) {
     if (!trace) return fail(trace.error(), kExitUsage);
     detection = detect_in_trace(*trace);
     if (!options.plot.empty()) {
-      constexpr unsigned kReadableByAll = 0644;
-      const auto written = write_file_durably(
-          options.plot, detection_svg(options.file, *trace, detection.period_s), kReadableByAll);
+      const auto written =
+          write_output_file(options.plot, detection_svg(options.file, *trace, detection.period_s));
       if (!written) return fail(written.error(), kExitUsage);
     }
   }

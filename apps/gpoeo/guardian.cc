@@ -139,7 +139,10 @@ void Guardian::watch_job(pid_t job) {
 void Guardian::dismiss() {
   [[maybe_unused]] const ssize_t sent = ::write(pipe_.get(), kGoodbye.data(), kGoodbye.size());
   pipe_.reset();
-  ::waitpid(pid_, nullptr, 0);
+  // Usually at once. One that is stopped, or slow, is left to end by itself.
+  for (int i = 0; i < 50 && ::waitpid(pid_, nullptr, WNOHANG) == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 void add_guardian(CLI::App& root, Invocation& invocation) {

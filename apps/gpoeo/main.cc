@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <exception>
 #include <string_view>
 
 #include "apps_config.h"
@@ -17,7 +20,21 @@ int fail(const Error& error, int code) {
 
 }  // namespace gpoeo::app
 
+namespace {
+
+// A descriptor 0 to 2 that is closed would go to the next file we open, and messages into it.
+void open_standard_descriptors() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) {
+      [[maybe_unused]] const int opened = ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+    }
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   using namespace gpoeo::app;
   CLI::App root{"GPOEO: makes a training job on an NVIDIA GPU use less energy, measured.", "gpoeo"};
   root.set_version_flag("-V,--version", "gpoeo " GPOEO_VERSION);

@@ -130,7 +130,8 @@ control::ExitStatus wait_for_job(control::Child& child, Switches& switches) {
     if (wake.kind != control::Wake::Kind::kSignal) continue;
     const bool ends_jobs = wake.signal != SIGUSR1 && wake.signal != SIGUSR2;
     if (ends_jobs) switches.release_signal.store(wake.signal);
-    if (!wake.from_terminal) child.forward(wake.signal);
+    // A terminal that hangs up tells its session's leader only, which may be us.
+    if (!wake.from_terminal || wake.signal == SIGHUP) child.forward(wake.signal);
   }
 }
 
@@ -142,7 +143,7 @@ Status publish(const report::Session& session, const RunOptions& options) {
     std::fputs(report::to_text(session).c_str(), stderr);
   }
   if (options.report_file.empty()) return {};
-  return write_file_durably(options.report_file, report::to_json(session), 0644);
+  return write_output_file(options.report_file, report::to_json(session));
 }
 
 int exit_code_for_start(const Error& error) {

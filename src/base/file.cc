@@ -92,6 +92,12 @@ Status write_file_durably(const std::filesystem::path& path, std::string_view co
   return sync_parent(path);
 }
 
+Status write_output_file(const std::filesystem::path& path, std::string_view content) {
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file) return errno_error(path.string(), errno);
+  return write_all(file.get(), content, path.string());
+}
+
 Status remove_file_durably(const std::filesystem::path& path) {
   if (::unlink(path.c_str()) != 0) {
     if (errno == ENOENT) return {};

@@ -40,6 +40,9 @@ Result<std::string> read_file(const std::filesystem::path& path,
 // temporary file beside it, fsync, rename, fsync of the folder. Mode 0600 unless told otherwise.
 Status write_file_durably(const std::filesystem::path& path, std::string_view content,
                           unsigned mode = 0600);
+// Writes what a user asked for where they asked for it: through links, into devices and pipes;
+// never replaces what is not a regular file.
+Status write_output_file(const std::filesystem::path& path, std::string_view content);
 // Removes `path` and fsyncs the folder; a file that is not there is not an error.
 Status remove_file_durably(const std::filesystem::path& path);
 // A file we are about to trust with root's power: regular, owned by us or root, and not writable

@@ -29,6 +29,17 @@ TEST_F(FileTest, DurableWriteReplacesAndLeavesNoTemporary) {
   EXPECT_TRUE(remove_file_durably(path)) << "removing what is not there is fine";
 }
 
+TEST_F(FileTest, OutputGoesThroughWhatIsThereAndReplacesNothing) {
+  const auto target = folder_ / "target";
+  ASSERT_TRUE(write_output_file(target, "a longer text"));
+  std::filesystem::create_symlink(target, folder_ / "link");
+  ASSERT_TRUE(write_output_file(folder_ / "link", "short"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link"));
+  EXPECT_EQ(read_file(target).value(), "short");
+  ASSERT_TRUE(write_output_file("/dev/null", "x"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
 TEST_F(FileTest, ErrorsNameThePath) {
   const auto missing = read_file(folder_ / "nothing");
   ASSERT_FALSE(missing);

@@ -23,6 +23,14 @@ constexpr std::int64_t kIdleIterations = 8;
 // A clock at which iterations change by more than this between two looks has other work to do.
 constexpr double kWorkChange = 0.12;
 constexpr double kWorkChangeSigmas = 8;
+// So many changes of work within so long, and nothing that is measured holds long enough to be
+// used.
+constexpr std::size_t kUnsteadyChanges = 4;
+constexpr unsigned kMostWorkChanges = 3;
+constexpr Duration kUnsteadyWithin = std::chrono::minutes(10);
+// How far outside of what a clock can do a window must lie to be other work.
+constexpr double kImpossibleMargin = 0.05;
+constexpr double kImpossibleSigmas = 4;
 constexpr std::size_t kMostObservations = 400;
 constexpr unsigned kMostDroppedWindows = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
@@ -118,6 +126,10 @@ void Controller::take_progress(Instant now) {
   if (progress_.generation() != generation_) {
     generation_ = progress_.generation();
     restart("iterations are counted anew");
+  }
+  if (progress_.several_jobs() && !released_) {
+    release("several processes launch work of their own, and only one could be followed");
+    several_jobs_ = true;
   }
   const std::vector<Instant> ends = progress_.take_ends();
   if (ends.empty()) {
@@ -295,7 +307,15 @@ void Controller::await_window(Instant now) {
   }
   dropped_windows_ = 0;
   if (work_changed(*observation)) {
-    restart("the work changed", window_->ends().front());
+    const Instant began = window_->ends().front();
+    std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
+    changes_.push_back(now);
+    ++work_changes_;
+    if (changes_.size() >= kUnsteadyChanges) {
+      release("unsteady: the work changes too often for anything measured to be trusted");
+    } else {
+      restart("the work changed", began);
+    }
     return;
   }
   ledger_.add_observation(*observation);
@@ -331,7 +351,24 @@ std::optional<policy::Observation> Controller::observe() {
   return o;
 }
 
+// No work gets faster by a lower clock, nor slower by more than the clock was lowered: such a
+// window and the baseline that it would be compared with hold different work.
+bool Controller::impossible_response(const policy::Observation& now) const {
+  if (!now.setting.sm || problem_.sm_clocks.empty()) return false;
+  const auto baseline =
+      std::ranges::find_if(observations_.rbegin(), observations_.rend(),
+                           [](const policy::Observation& o) { return o.setting.is_default(); });
+  if (baseline == observations_.rend()) return false;
+  const double ratio = now.time / baseline->time;
+  const double error =
+      ratio * std::hypot(now.time_error / now.time, baseline->time_error / baseline->time);
+  const double margin = kImpossibleMargin + kImpossibleSigmas * error;
+  const double most = problem_.sm_clocks.back() / *now.setting.sm;
+  return ratio < 1 - margin || ratio > most + margin;
+}
+
 bool Controller::work_changed(const policy::Observation& now) const {
+  if (impossible_response(now)) return true;
   for (const auto& before : observations_) {
     if (before.setting != now.setting) continue;
     const auto differs = [](double a, double b, double error) {
@@ -362,6 +399,22 @@ LiveStatus Controller::live_status() const {
   return s;
 }
 
+// Figures that cannot be what they say are not shown.
+std::string Controller::why_nothing_is_claimed(const report::Session& session) const {
+  if (!measure_only_reason_.empty()) return "no clock was set";
+  if (several_jobs_) return "several processes launch work of their own; run each by itself";
+  if (work_changes_ >= kMostWorkChanges) {
+    return fmt::format("the work changed {} times: its iterations do not compare", work_changes_);
+  }
+  if (session.saving) {
+    const auto& slowdown = session.saving->net_slowdown;
+    if (slowdown.value < -kImpossibleMargin - kImpossibleSigmas * slowdown.error) {
+      return "iterations became shorter than at default clocks: the baseline was of other work";
+    }
+  }
+  return "";
+}
+
 report::Session Controller::finish() {
   released_ = true;  // whatever the last readings bring, no clock is set any more
   restore_all();
@@ -381,9 +434,9 @@ report::Session Controller::finish() {
   watch_device_events();
   take_progress(now);
   ledger_.close(session);
-  if (!measure_only_reason_.empty()) {
+  if (const std::string reason = why_nothing_is_claimed(session); !reason.empty()) {
     session.saving.reset();
-    session.no_saving_reason = "no clock was set";
+    session.no_saving_reason = reason;
   }
   return session;
 }

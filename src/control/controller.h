@@ -85,7 +85,9 @@ class Controller {
   void await_settled(Instant now);
   void await_window(Instant now);
   std::optional<policy::Observation> observe();
+  bool impossible_response(const policy::Observation& now) const;
   bool work_changed(const policy::Observation& now) const;
+  std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
   double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
 
@@ -102,6 +104,9 @@ class Controller {
   State state_ = State::kWarmup;
   State before_idle_ = State::kWarmup;
   bool released_ = false;
+  bool several_jobs_ = false;
+  unsigned work_changes_ = 0;
+  std::vector<Instant> changes_;  // of work, lately
   std::vector<Instant> warmup_ends_;
   std::vector<policy::Observation> observations_;  // since the work last changed
   std::optional<policy::Decision> decision_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/ledger.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -22,6 +24,8 @@ constexpr double kDriftSigma = 0.003;
 // known.
 constexpr double kThermalError = 0.008;
 constexpr std::size_t kMostNotes = 50;
+// Least share of all iterations that a net figure must rest on.
+constexpr double kLeastCompared = 0.8;
 constexpr std::size_t kHeldWindows = 400;
 // Least share of a phase's time whose energy must be known before anything is claimed of it.
 constexpr double kLeastCoverage = 0.9;
@@ -179,6 +183,8 @@ void Ledger::close(report::Session& session) const {
 void Ledger::close_net(report::Session& session) const {
   double energy = 0, energy_variance = 0, time = 0;
   double default_energy = 0, default_energy_error = 0, default_time = 0, default_time_error = 0;
+  double pause_energy = 0, pause_time = 0;
+  std::uint64_t compared = 0;
   for (const Phase& phase : phases_) {
     const auto baseline = baseline_of(phase);
     if (!baseline) continue;
@@ -191,6 +197,7 @@ void Ledger::close_net(report::Session& session) const {
       const auto used = energy_between(run.first_end, run.last_end);
       if (!used) continue;
       const auto n = static_cast<double>(run.iterations);
+      compared += run.iterations;
       energy += used->value;
       energy_variance += square(used->error);
       time += to_seconds(run.last_end - run.first_end).value();
@@ -198,6 +205,11 @@ void Ledger::close_net(report::Session& session) const {
       default_energy_error += n * baseline->energy_j.error;
       default_time += n * baseline->time_s.value;
       default_time_error += n * baseline->time_s.error;
+    }
+    for (std::size_t i = 1; i < phase.runs.size(); ++i) {
+      const Instant from = phase.runs[i - 1].last_end, to = phase.runs[i].first_end;
+      pause_energy += energy_between(from, to).value_or(report::Figure{}).value;
+      pause_time += to_seconds(to - from).value();
     }
   }
   if (!session.baseline) {
@@ -210,12 +222,21 @@ void Ledger::close_net(report::Session& session) const {
     session.no_saving_reason = "the energy of too much of the time could not be read";
     return;
   }
+  if (static_cast<double>(compared) < kLeastCompared * static_cast<double>(iterations_)) {
+    session.no_saving_reason = fmt::format(
+        "only {} of {} iterations have a baseline to be compared with", compared, iterations_);
+    return;
+  }
   const double ratio = energy / default_energy, slowdown = time / default_time;
   const double energy_error = ratio * std::hypot(std::sqrt(energy_variance) / energy,
                                                  default_energy_error / default_energy);
+  // Pauses count as what they were: nothing saved in them, nothing lost.
+  const double energy_share = default_energy / (default_energy + pause_energy);
+  const double time_share = default_time / (default_time + pause_time);
   session.saving = report::SavingSection{
-      .net_saving = {1 - ratio, energy_error},
-      .net_slowdown = {slowdown - 1, slowdown * default_time_error / default_time},
+      .net_saving = {(1 - ratio) * energy_share, energy_error * energy_share},
+      .net_slowdown = {(slowdown - 1) * time_share,
+                       slowdown * default_time_error / default_time * time_share},
       .held_saving = {},
       .held_slowdown = {}};
 }

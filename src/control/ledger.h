@@ -21,8 +21,9 @@ class Ledger {
   // Energy that one GPU used in a stretch of time. Stretches of a GPU come in order and do not
   // overlap; where they leave a hole nothing is known.
   void add_energy(unsigned gpu, Instant from, Instant to, Joules energy, Joules error);
-  // Ends of completed iterations; the first of a phase only opens its count. The time of a pause
-  // (validation, checkpoint, an idle spell) is in no figure: no baseline holds the like of it.
+  // Ends of completed iterations; the first of a phase only opens its count. A pause
+  // (validation, checkpoint, an idle spell) counts as what it was, with nothing saved or lost in
+  // it: no baseline holds the like of it.
   void add_iteration_ends(std::span<const Instant> ends);
   // The work became another (or what is counted did): a new phase with a baseline of its own.
   // `began`: when, if that was noticed only later; ends up to a minute back are then put right.

@@ -12,6 +12,11 @@ namespace {
 constexpr Duration kLookForRings = std::chrono::milliseconds(500);
 // A process takes over only when it has launched clearly more than the one followed now.
 constexpr double kTakeOver = 1.5;
+// Ranks of one job differ by less than this in what they launched, once that is not few; a process
+// with a smaller share than kNoticeableShare (an evaluation now and then) does not matter.
+constexpr std::uint64_t kFewRecords = 5000;
+constexpr double kRankSpread = 0.15;
+constexpr double kNoticeableShare = 0.1;
 // A job that makes more processes than this is followed through the first ones.
 constexpr std::size_t kMostProcesses = 64;
 // A stamp may be so far ahead of our clock: another process read another clock.
@@ -108,6 +113,17 @@ void RingProgress::drain(const std::string& name, Process& process) {
         "{}: another CUPTI user came, the launch log stopped; iterations are no longer counted",
         name));
   }
+}
+
+bool RingProgress::several_jobs() const {
+  if (followed_ == nullptr || followed_->records < kFewRecords) return false;
+  const auto mine = static_cast<double>(followed_->records);
+  return std::ranges::any_of(processes_, [&](const auto& entry) {
+    const Process& other = entry.second;
+    if (&other == followed_ || !tells(other) || !tells(*followed_)) return false;
+    const double share = static_cast<double>(other.records) / mine;
+    return share > kNoticeableShare && (share < 1 - kRankSpread || share > 1 + kRankSpread);
+  });
 }
 
 bool RingProgress::tells(const Process& process) {

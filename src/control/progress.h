@@ -37,6 +37,9 @@ class ProgressReader {
   // Grows when what is counted becomes another thing (a longer repeat was found, another process is
   // followed): iterations before and after do not compare.
   virtual unsigned generation() const = 0;
+  // Whether processes work independently of one another, so that the one that is followed does not
+  // speak for the others. The ranks of one synchronised job launch about equally much.
+  virtual bool several_jobs() const { return false; }
   // What went wrong or was lost, one line each, each told once.
   virtual std::vector<std::string> take_notes() = 0;
 };
@@ -51,6 +54,7 @@ class RingProgress final : public ProgressReader {
   ProgressSource source() const override;
   std::vector<Instant> take_ends() override;
   unsigned generation() const override { return generation_; }
+  bool several_jobs() const override;
   std::vector<std::string> take_notes() override { return std::exchange(notes_, {}); }
 
  private:
