@@ -190,8 +190,11 @@ Result<std::unique_ptr<Segment>> Segment::attach_from_environment() {
 
 Status Segment::remove(std::string_view name_or_path, bool force) {
   const fs::path path = path_of(name_or_path);
-  // Forced or not, only a twin is removed: run as root this could delete anything.
-  GPOEO_TRY(const SegmentFile file, SegmentFile::open(path));
+  {
+    // Forced or not, only a twin is removed: run as root this could delete anything. Closed again
+    // before it is asked who uses it.
+    GPOEO_TRY(const SegmentFile file, SegmentFile::open(path));
+  }
   GPOEO_TRY(const bool in_use, segment_in_use(path));
   if (in_use && !force)
     return make_error(ErrorKind::kBusy, fmt::format("{} is in use; end the programs that use it, "

@@ -208,6 +208,13 @@ TEST_F(SegmentTest, FileIsPrivateAndNeverReplaced) {
   EXPECT_THAT(again.error().text, HasSubstr("twin remove"));
 }
 
+TEST_F(SegmentTest, RemoveNeverDeletesWhatIsNoTwin) {
+  const std::string other = path_.string() + ".other";
+  std::ofstream(other) << "somebody's file";
+  for (const bool force : {false, true}) EXPECT_FALSE(Segment::remove(other, force).has_value());
+  EXPECT_TRUE(std::filesystem::remove(other));
+}
+
 TEST_F(SegmentTest, RemoveRefusesWhileInUse) {
   auto segment = create();
   const Status refused = Segment::remove(path_.string());
