@@ -3,33 +3,17 @@
 
 #include <cmath>
 
+#include "control/pause.h"
+
 namespace gpoeo::control {
-namespace {
-
-// An iteration that takes this many mean ones is a pause, once there are a few to compare with.
-constexpr double kPauseFactor = 4.0;
-constexpr std::size_t kCompareWith = 4;
-// And no pause is shorter than this: tiny iterations may be held up by the host for a moment.
-constexpr Duration kLeastPause = std::chrono::milliseconds(300);
-
-}  // namespace
-
 void IterationWindow::add(std::span<const Instant> ends) {
   if (ready()) return;  // what comes after is the next window's
   for (const Instant end : ends) {
     if (end < from_ || (!ends_.empty() && end <= ends_.back())) continue;
-    if (ends_.size() > kCompareWith) {
-      const Duration mean =
-          (ends_.back() - ends_.front()) / static_cast<std::int64_t>(ends_.size() - 1);
-      const Duration gap = end - ends_.back();
-      const bool pause =
-          gap > kLeastPause && to_seconds(gap).value() > kPauseFactor * to_seconds(mean).value();
-      if (pause && !ready()) {
-        ++pauses_;
-        ends_.clear();
-      } else if (pause) {
-        return;  // what came before the pause is enough
-      }
+    if (!ends_.empty() && is_pause(ends_.front(), ends_.back(), ends_.size() - 1, end)) {
+      if (ready()) return;  // what came before the pause is enough
+      ++pauses_;
+      ends_.clear();
     }
     ends_.push_back(end);
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "control/pause.h"
 #include "policy/estimates.h"
 
 namespace gpoeo::control {
@@ -31,10 +32,6 @@ constexpr std::size_t kHeldWindows = 400;
 constexpr double kLeastCoverage = 0.9;
 // Power in a hole may differ from the mean around it by this much (one standard error).
 constexpr double kHoleError = 0.3;
-// As iteration_window.cc has them.
-constexpr double kPauseFactor = 4.0;
-constexpr std::uint64_t kCompareWith = 4;
-constexpr double kLeastPause_s = 0.3;
 
 double square(double x) { return x * x; }
 
@@ -59,7 +56,9 @@ void Ledger::add_energy(unsigned gpu, Instant from, Instant to, Joules energy, J
 void Ledger::add_iteration_ends(std::span<const Instant> ends) {
   auto& runs = phases_.back().runs;
   for (const Instant end : ends) {
-    if (runs.empty() || is_pause(runs.back(), end)) {
+    const bool opens = runs.empty() || is_pause(runs.back().first_end, runs.back().last_end,
+                                                runs.back().iterations, end);
+    if (opens) {
       runs.push_back({end, end, 0});
     } else {
       ++runs.back().iterations;
@@ -74,14 +73,6 @@ void Ledger::add_iteration_ends(std::span<const Instant> ends) {
 }
 
 // As IterationWindow sees it.
-bool Ledger::is_pause(const IterationRun& run, Instant end) {
-  if (run.iterations < kCompareWith) return false;
-  const double gap_s = to_seconds(end - run.last_end).value();
-  const double mean_s =
-      to_seconds(run.last_end - run.first_end).value() / static_cast<double>(run.iterations);
-  return gap_s > kLeastPause_s && gap_s > kPauseFactor * mean_s;
-}
-
 void Ledger::new_phase(std::optional<Instant> began) {
   if (phases_.back().runs.empty() && phases_.back().windows.empty()) return;
   phases_.emplace_back();

@@ -60,7 +60,6 @@ class Ledger {
     unsigned windows = 0;
     double seconds = 0;
   };
-  static bool is_pause(const IterationRun& run, Instant end);
   static std::optional<Baseline> baseline_of(const Phase& phase);
   // Energy of all GPUs between two instants, pro rata at the edges of stretches. A hole is filled
   // with the GPU's mean power around it and widens the error; nullopt when more than a tenth of the
