@@ -16,6 +16,10 @@ std::string to_string(const ClockSetting& setting) {
   if (setting.memory) {
     text += fmt::format("{}memory {:.0f} MHz", text.empty() ? "" : ", ", to_mhz(*setting.memory));
   }
+  if (setting.power_limit) {
+    text += fmt::format("{}power limit {:.0f} W", text.empty() ? "" : ", ",
+                        setting.power_limit->value());
+  }
   return text;
 }
 

@@ -15,19 +15,56 @@
 
 namespace gpoeo::policy {
 
-// Upper bounds for the clocks; nullopt = as the driver runs them by default.
+// What is asked of the card: upper bounds for the clocks, and a power limit; nullopt = as the
+// driver runs it by default.
 struct ClockSetting {
-  std::optional<Hertz> sm;
-  std::optional<Hertz> memory;
-  bool is_default() const { return !sm && !memory; }
+  std::optional<Hertz> sm{};
+  std::optional<Hertz> memory{};
+  std::optional<Watts> power_limit{};
+  bool is_default() const { return !sm && !memory && !power_limit; }
   bool operator==(const ClockSetting&) const = default;
 };
 std::string to_string(const ClockSetting& setting);
 
-// What the user wants and the card can.
+// A memory clock below the default's that may be asked for, and the SM clocks that go with it,
+// ascending.
+struct MemoryGear {
+  Hertz memory;
+  std::vector<Hertz> sm_clocks;
+};
+
+struct PowerLimitRange {
+  Watts lowest;
+  Watts highest;  // the card's default limit
+};
+
+// What is to be least, within the limit on time. T and E are time and energy per iteration over the
+// default clocks'.
+enum class Objective {
+  kEnergy,  // E
+  kEdp,     // E T
+  kEd2p,    // E T^2
+  kCost,    // eta E + (1 - eta) (P_max / P_default) T, after Zeus (NSDI '23)
+};
+
+// What a model expects at one setting, as ratios over default clocks, with standard errors.
+struct Prediction {
+  ClockSetting setting{};
+  double time = 1;
+  double time_error = 0;
+  double energy = 1;
+  double energy_error = 0;
+};
+
+// What the user wants, what the card can, and what is expected of the job.
 struct Problem {
-  std::vector<Hertz> sm_clocks;  // ascending, at the default memory clock
-  double max_slowdown = 0.05;    // time per iteration over the default's, minus 1
+  std::vector<Hertz> sm_clocks{};          // ascending, at the default memory clock
+  std::vector<MemoryGear> memory_gears{};  // empty: the memory clock stays as it is
+  std::optional<PowerLimitRange> power{};  // nullopt: the power limit stays as it is
+  double max_slowdown = 0.05;              // time per iteration over the default's, minus 1
+  Objective objective = Objective::kEnergy;
+  double cost_eta = 0.5;            // kCost only
+  std::vector<Prediction> prior{};  // empty: no model, or no profile yet
 };
 
 // One window of whole iterations at one setting.
