@@ -21,8 +21,8 @@
 namespace gpoeo::policy {
 
 struct ConstrainedSearchOptions {
-  double hold_sigmas = 0.25;   // a setting is held with so many errors to spare
-  double stay_sigmas = 0.0;    // and kept with so many
+  double hold_sigmas = 0.6;   // a setting is held with so many errors to spare
+  double stay_sigmas = 0.2;    // and kept with so many
   double hysteresis = 0.002;   // expected gain for which a held setting is left
   double least_saving = 0.01;  // below this there is nothing to gain: default clocks
   double probe_s = 5;          // what a probe takes, settling included

@@ -170,96 +170,100 @@ double drift_covariance(const Evidence& a, const Evidence& b) {
   return sum;
 }
 
-struct Posterior {
-  Eigen::VectorXd mean;
-  Eigen::MatrixXd covariance;  // of g(candidate) - g(default)
-};
-
-Posterior posterior(const Prior& prior, std::size_t candidates, std::span<const Evidence> evidence,
-                    double Evidence::*value, double Evidence::*variance) {
-  const auto n = static_cast<Eigen::Index>(evidence.size());
-  const auto m = static_cast<Eigen::Index>(candidates);
-  const auto index = [](Eigen::Index i) { return static_cast<std::size_t>(i); };
-  Eigen::MatrixXd k(n, n);
-  Eigen::VectorXd y(n);
-  const double origin = evidence.front().*value;
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const Evidence& a = evidence[index(i)];
-    y(i) = a.*value - origin - prior.mean(a.candidate);
-    for (Eigen::Index j = 0; j <= i; ++j) {
-      const Evidence& b = evidence[index(j)];
-      k(i, j) = kLevelVariance + prior.covariance(a.candidate, b.candidate) +
-                drift_covariance(a, b) + (i == j ? a.*variance : 0);
-      k(j, i) = k(i, j);
-    }
-  }
-  Eigen::MatrixXd cross(n, m);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const std::size_t at = evidence[index(i)].candidate;
-    const double with_default = prior.covariance(at, 0);
-    for (Eigen::Index c = 0; c < m; ++c)
-      cross(i, c) = prior.covariance(at, index(c)) - with_default;
-  }
-  const Eigen::LLT<Eigen::MatrixXd> llt(k);
-  Posterior out;
-  out.mean = cross.transpose() * llt.solve(y);
-  const Eigen::MatrixXd half = llt.matrixL().solve(cross);
-  out.covariance.noalias() = -half.transpose() * half;
-  const double own_default = prior.covariance(0, 0);
-  std::vector<double> with_default(candidates);
-  for (std::size_t c = 0; c < candidates; ++c) with_default[c] = prior.covariance(c, 0);
-  for (Eigen::Index a = 0; a < m; ++a) {
-    out.mean(a) += prior.mean(index(a)) - prior.mean(0);
-    for (Eigen::Index b = 0; b <= a; ++b) {
-      out.covariance(a, b) += prior.covariance(index(a), index(b)) - with_default[index(a)] -
-                              with_default[index(b)] + own_default;
-      out.covariance(b, a) = out.covariance(a, b);
-    }
-  }
-  return out;
-}
-
 double root(double variance) { return std::sqrt(std::max(0.0, variance)); }
 
 }  // namespace
 
+// The posterior of one quantity: ln of its ratio over default clocks, at each candidate.
+class ResponseBelief::Quantity {
+ public:
+  Quantity(std::unique_ptr<const Prior> prior, std::size_t candidates,
+           std::span<const Evidence> evidence, double Evidence::*value, double Evidence::*variance)
+      : prior_(std::move(prior)) {
+    const auto n = static_cast<Eigen::Index>(evidence.size());
+    const auto index = [](Eigen::Index i) { return static_cast<std::size_t>(i); };
+    Eigen::MatrixXd k(n, n);
+    Eigen::VectorXd y(n);
+    const double origin = evidence.front().*value;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const Evidence& a = evidence[index(i)];
+      y(i) = a.*value - origin - prior_->mean(a.candidate);
+      for (Eigen::Index j = 0; j <= i; ++j) {
+        const Evidence& b = evidence[index(j)];
+        k(i, j) = kLevelVariance + prior_->covariance(a.candidate, b.candidate) +
+                  drift_covariance(a, b) + (i == j ? a.*variance : 0);
+        k(j, i) = k(i, j);
+      }
+    }
+    for (std::size_t c = 0; c < candidates; ++c) with_default_.push_back(prior_->covariance(c, 0));
+    Eigen::MatrixXd cross(n, static_cast<Eigen::Index>(candidates));
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const std::size_t at = evidence[index(i)].candidate;
+      for (Eigen::Index c = 0; c < cross.cols(); ++c) {
+        cross(i, c) = prior_->covariance(at, index(c)) - with_default_[at];
+      }
+    }
+    const Eigen::LLT<Eigen::MatrixXd> llt(k);
+    shift_ = cross.transpose() * llt.solve(y);
+    explained_ = llt.matrixL().solve(cross);
+  }
+
+  double mean(std::size_t c) const {
+    return prior_->mean(c) - prior_->mean(0) + shift_(static_cast<Eigen::Index>(c));
+  }
+  double covariance(std::size_t a, std::size_t b) const {
+    const double before =
+        prior_->covariance(a, b) - with_default_[a] - with_default_[b] + with_default_[0];
+    return before - explained_.col(static_cast<Eigen::Index>(a))
+                        .dot(explained_.col(static_cast<Eigen::Index>(b)));
+  }
+  double error(std::size_t c) const { return root(covariance(c, c)); }
+  double contrast_variance(std::size_t a, std::size_t b) const {
+    return covariance(a, a) + covariance(b, b) - 2 * covariance(a, b);
+  }
+
+ private:
+  std::unique_ptr<const Prior> prior_;
+  std::vector<double> with_default_;  // prior covariance of each candidate with the default
+  Eigen::VectorXd shift_;
+  Eigen::MatrixXd explained_;  // columns: what the evidence tells of each candidate
+};
+
 ResponseBelief::ResponseBelief(const Problem& problem, std::span<const Candidate> candidates,
                                std::span<const Evidence> evidence) {
   const std::size_t n = candidates.size();
-  Posterior time, power;
-  if (const auto model = model_means(problem, candidates)) {
-    time = posterior(ModelPrior(candidates, model->time, model->time_error), n, evidence,
-                     &Evidence::log_time, &Evidence::time_variance);
-    power = posterior(ModelPrior(candidates, model->power, model->power_error), n, evidence,
-                      &Evidence::log_power, &Evidence::power_variance);
+  std::unique_ptr<const Prior> time, power;
+  if (auto model = model_means(problem, candidates)) {
+    time = std::make_unique<ModelPrior>(candidates, std::move(model->time),
+                                        std::move(model->time_error));
+    power = std::make_unique<ModelPrior>(candidates, std::move(model->power),
+                                         std::move(model->power_error));
   } else {
-    time = posterior(GenericPrior(candidates, kTimeShape, true), n, evidence, &Evidence::log_time,
-                     &Evidence::time_variance);
-    power = posterior(GenericPrior(candidates, kPowerShape, false), n, evidence,
-                      &Evidence::log_power, &Evidence::power_variance);
+    time = std::make_unique<GenericPrior>(candidates, kTimeShape, true);
+    power = std::make_unique<GenericPrior>(candidates, kPowerShape, false);
   }
+  time_ = std::make_unique<Quantity>(std::move(time), n, evidence, &Evidence::log_time,
+                                     &Evidence::time_variance);
+  power_ = std::make_unique<Quantity>(std::move(power), n, evidence, &Evidence::log_power,
+                                      &Evidence::power_variance);
   beliefs_.resize(n);
   for (std::size_t c = 1; c < n; ++c) {
-    const auto at = static_cast<Eigen::Index>(c);
-    beliefs_[c] = {.time = time.mean(at),
-                   .time_error = root(time.covariance(at, at)),
-                   .power = power.mean(at),
-                   .power_error = root(power.covariance(at, at))};
+    beliefs_[c] = {.time = time_->mean(c),
+                   .time_error = time_->error(c),
+                   .power = power_->mean(c),
+                   .power_error = power_->error(c)};
     // Candidates of a line come from the highest level down.
     if (candidates[c].line == candidates[c - 1].line) {
       beliefs_[c].time = std::max(beliefs_[c].time, beliefs_[c - 1].time);
     }
   }
-  time_covariance_.assign(time.covariance.data(), time.covariance.data() + n * n);
-  power_covariance_.assign(power.covariance.data(), power.covariance.data() + n * n);
 }
 
+ResponseBelief::~ResponseBelief() = default;
+
 double ResponseBelief::contrast_error(std::size_t a, std::size_t b, double time_weight) const {
-  const std::size_t n = beliefs_.size();
-  const auto variance = [&](const std::vector<double>& c) {
-    return c[a * n + a] + c[b * n + b] - 2 * c[a * n + b];
-  };
-  return root(time_weight * time_weight * variance(time_covariance_) + variance(power_covariance_));
+  return root(time_weight * time_weight * time_->contrast_variance(a, b) +
+              power_->contrast_variance(a, b));
 }
 
 }  // namespace gpoeo::policy

@@ -14,6 +14,7 @@
 // settings.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -34,10 +35,14 @@ struct Belief {
 // Thread rule: immutable once built.
 class ResponseBelief {
  public:
-  // `evidence` holds at least one block, at any setting. With `problem.prior` for each candidate
-  // the prior is the model's, else a wide one of the shapes that cards have.
+  // `evidence` holds at least one block, at any setting; `candidates` must outlive the belief. With
+  // `problem.prior` for each candidate the prior is the model's, else a wide one of the shapes that
+  // cards have.
   ResponseBelief(const Problem& problem, std::span<const Candidate> candidates,
                  std::span<const Evidence> evidence);
+  ~ResponseBelief();
+  ResponseBelief(const ResponseBelief&) = delete;
+  ResponseBelief& operator=(const ResponseBelief&) = delete;
 
   std::size_t size() const { return beliefs_.size(); }
   // candidates[0] is the default, believed to be exactly 0.
@@ -47,9 +52,9 @@ class ResponseBelief {
   double contrast_error(std::size_t a, std::size_t b, double time_weight) const;
 
  private:
+  class Quantity;
+  std::unique_ptr<const Quantity> time_, power_;
   std::vector<Belief> beliefs_;
-  // Posterior covariances of candidate a with b, a-major.
-  std::vector<double> time_covariance_, power_covariance_;
 };
 
 }  // namespace gpoeo::policy
