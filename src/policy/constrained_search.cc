@@ -54,8 +54,12 @@ class Outlook {
     }
   }
 
+  // Within the limit in expectation, with `sigmas` to spare, and beyond it by more than the
+  // tolerance with little chance only.
   bool within(std::size_t k, double sigmas) const {
-    return k == 0 || beliefs_[k].time + sigmas * beliefs_[k].time_error <= limit_;
+    const Belief& b = beliefs_[k];
+    return k == 0 || (b.time + sigmas * b.time_error <= limit_ &&
+                      b.time + options_.tail_sigmas * b.time_error <= limit_ + options_.tolerance);
   }
 
   // What would be held now; 0 = default clocks. A setting held already is left only for a gain.
@@ -86,7 +90,7 @@ class Outlook {
     const double horizon_s =
         std::clamp(log_.measured_s, options_.least_horizon_s, options_.most_horizon_s);
     for (std::size_t k = 1; k < candidates_.size(); ++k) {
-      if (k == hold || log_.windows_at[k] >= options_.most_looks) continue;
+      if (k == hold || !may_look(k)) continue;
       const double profit = horizon_s * knowledge_gain(k, hold) - probe_cost_s(k, hold);
       if (profit > best.profit) best = {k, profit};
     }
@@ -115,6 +119,15 @@ class Outlook {
   }
 
  private:
+  // Looks at one setting within the drift's time constant tell the same: a second one at once, more
+  // only ever later.
+  bool may_look(std::size_t k) const {
+    const Looks& looks = log_.looks[k];
+    if (looks.windows < options_.most_looks) return true;
+    return log_.blocks.back().at_s - looks.last_s >
+           options_.look_again_s * static_cast<double>(looks.windows);
+  }
+
   // How much better the held setting is expected to be, as a share of energy, once `k` was
   // measured.
   double knowledge_gain(std::size_t k, std::size_t hold) const {
@@ -123,7 +136,10 @@ class Outlook {
     const double variance = b.time_error * b.time_error;
     const double left = variance * noise * noise / (variance + noise * noise);
     const double moved = std::sqrt(std::max(0.0, variance - left));
-    const double spare = limit_ - options_.hold_sigmas * std::sqrt(left) - b.time;
+    const double spare =
+        std::min(limit_ - options_.hold_sigmas * std::sqrt(left),
+                 limit_ + options_.tolerance - options_.tail_sigmas * std::sqrt(left)) -
+        b.time;
     const double admitted = moved > 0 ? normal_cdf(spare / moved) : (spare >= 0 ? 1.0 : 0.0);
     const double contrast = beliefs_.contrast_error(k, hold, 1);
     const double learned = contrast * contrast / std::hypot(contrast, options_.probe_energy_error);

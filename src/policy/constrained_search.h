@@ -21,8 +21,10 @@
 namespace gpoeo::policy {
 
 struct ConstrainedSearchOptions {
-  double hold_sigmas = 0.6;   // a setting is held with so many errors to spare
-  double stay_sigmas = 0.2;    // and kept with so many
+  double tolerance = 0.0045;
+  double tail_sigmas = 1.6;
+  double hold_sigmas = 0.2;    // a setting is held with so many errors to spare
+  double stay_sigmas = -0.3;   // and kept with so many
   double hysteresis = 0.002;   // expected gain for which a held setting is left
   double least_saving = 0.01;  // below this there is nothing to gain: default clocks
   double probe_s = 5;          // what a probe takes, settling included
@@ -32,7 +34,8 @@ struct ConstrainedSearchOptions {
   double least_horizon_s = 300;
   double most_horizon_s = 1200;
   std::size_t most_probes = 12;
-  std::size_t most_looks = 2;          // at one setting before it is held or left
+  std::size_t most_looks = 2;          // at one setting before it is held or left ...
+  double look_again_s = 40;            // ... for so long, times the looks there were
   double first_baseline_after_s = 90;  // the second baseline; later ones ever rarer
   double baseline_growth = 2.5;
   double longest_baseline_s = 900;

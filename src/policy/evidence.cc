@@ -94,7 +94,7 @@ void shorten(std::vector<Evidence>& blocks) {
 EvidenceLog gather(std::span<const Candidate> candidates,
                    std::span<const Observation> observations) {
   EvidenceLog log;
-  log.windows_at.resize(candidates.size());
+  log.looks.resize(candidates.size());
   std::set<std::size_t> tried;
   bool at_default = false;
   for (const Observation& o : observations) {
@@ -104,7 +104,8 @@ EvidenceLog gather(std::span<const Candidate> candidates,
     const std::size_t k = o.setting.is_default() ? 0 : nearest(candidates, o.setting);
     if (k == 0 && !o.setting.is_default()) continue;  // nothing like it among the candidates
     const Evidence e = evidence_of(o, k);
-    ++log.windows_at[k];
+    ++log.looks[k].windows;
+    log.looks[k].last_s = e.at_s;
     log.measured_s += e.span_s;
     if (k == 0) {
       log.baselines += !at_default;
