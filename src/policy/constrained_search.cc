@@ -201,7 +201,12 @@ Decision ConstrainedSearch::decide(const Problem& problem,
   if (age_s > due_s && (outlook.hangs_on_baseline(hold) || age_s > options_.longest_baseline_s)) {
     return at(Purpose::kBaseline, {}, kFreshBaseline, "fresh baseline");
   }
-  if (log.probes < options_.most_probes) {
+  const double paced_s = options_.pace_s * std::pow(options_.pace_growth,
+                                                    static_cast<double>(log.moves) -
+                                                        static_cast<double>(options_.free_moves));
+  const bool may_probe =
+      log.moves < options_.free_moves || log.blocks.back().at_s - log.last_move_s > paced_s;
+  if (may_probe && log.probes < options_.most_probes) {
     const auto probe = outlook.best_probe(hold);
     if (probe.candidate != 0) {
       const bool dark = outlook.belief(probe.candidate).time_error > kDarkError;

@@ -97,6 +97,7 @@ EvidenceLog gather(std::span<const Candidate> candidates,
   log.looks.resize(candidates.size());
   std::set<std::size_t> tried;
   bool at_default = false;
+  std::size_t last_other = 0;
   for (const Observation& o : observations) {
     const bool usable = std::isfinite(o.time.value()) && o.time.value() > 0 &&
                         std::isfinite(o.energy.value()) && o.energy.value() > 0;
@@ -112,6 +113,11 @@ EvidenceLog gather(std::span<const Candidate> candidates,
       log.last_baseline_s = e.at_s;
     } else {
       tried.insert(k);
+      if (k != last_other) {
+        ++log.moves;
+        log.last_move_s = e.at_s - e.span_s / 2;
+        last_other = k;
+      }
     }
     at_default = k == 0;
     auto& blocks = log.blocks;

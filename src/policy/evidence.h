@@ -32,6 +32,8 @@ struct EvidenceLog {
   std::size_t baselines = 0;     // visits to default clocks
   double last_baseline_s = 0;    // middle of the newest
   std::size_t probes = 0;        // other settings measured
+  std::size_t moves = 0;         // from one setting other than the default to another
+  double last_move_s = 0;        // end of the last window before the newest of them
   double measured_s = 0;         // in all
   std::vector<Looks> looks;      // for each candidate
 };
