@@ -46,9 +46,13 @@ twin::DeviceModel with_noise(const twin::DeviceModel& device, double scale) {
 twin::JobSpec job_of(const Subject& subject, const RunOptions& options) {
   twin::JobSpec job = subject.job;
   if (!subject.own_period) job.iteration_s = iteration_period_s(subject.name, options.seed);
-  job.jitter_cv = options.jitter_cv * options.noise_scale;
-  job.drift_sigma = options.drift_sigma * options.noise_scale;
-  job.power_drift_sigma = options.drift_sigma * options.noise_scale;
+  if (!subject.own_noise) {
+    job.jitter_cv = options.jitter_cv;
+    job.drift_sigma = job.power_drift_sigma = options.drift_sigma;
+  }
+  for (double* noise : {&job.jitter_cv, &job.drift_sigma, &job.power_drift_sigma}) {
+    *noise *= options.noise_scale;
+  }
   return job;
 }
 
@@ -122,6 +126,8 @@ Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& devic
                                  .progress = &progress,
                                  .policy = &watched,
                                  .max_slowdown = options.max_slowdown,
+                                 .objective = options.objective,
+                                 .cost_eta = options.cost_eta,
                                  .measure_only_reason = ""};
   input.gpus.push_back({.device = card.get(), .guard = std::move(guard), .trace = {}});
   control::Controller controller(std::move(input));

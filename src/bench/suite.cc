@@ -11,6 +11,7 @@
 #include "response/response_table.h"
 #include "twin/data_files.h"
 #include "twin/device_spec.h"
+#include "twin/job_suite.h"
 
 namespace gpoeo::bench {
 namespace {
@@ -52,11 +53,29 @@ Result<Suite> shipped_table(const Shipped& shipped) {
   return suite;
 }
 
+Result<Suite> generated(std::string_view name) {
+  GPOEO_TRY(auto jobs, twin::find_suite(name));
+  GPOEO_TRY(const auto device, twin::find_device(jobs.device));
+  Suite suite{.name = jobs.name,
+              .origin = "generated, not measured: " + jobs.about,
+              .devices = {device},
+              .subjects = {}};
+  for (twin::SuiteJob& job : jobs.jobs) {
+    suite.subjects.push_back({.name = job.spec.name,
+                              .job = std::move(job.spec),
+                              .own_period = true,
+                              .own_noise = true,
+                              .family = std::move(job.family)});
+  }
+  return suite;
+}
+
 }  // namespace
 
 std::vector<std::string> suite_names() {
   std::vector<std::string> names;
   for (const Shipped& shipped : kShipped) names.emplace_back(shipped.name);
+  if (const auto jobs = twin::suite_names()) names.insert(names.end(), jobs->begin(), jobs->end());
   return names;
 }
 
@@ -64,9 +83,11 @@ Result<Suite> load_suite(std::string_view name) {
   for (const Shipped& shipped : kShipped) {
     if (shipped.name == name) return shipped_table(shipped);
   }
+  const auto names = suite_names();
+  if (std::ranges::find(names, name) != names.end()) return generated(name);
   return make_error(ErrorKind::kNotFound,
                     fmt::format("no suite '{}'; there are {}, or give a table with --table", name,
-                                fmt::join(suite_names(), ", ")));
+                                fmt::join(names, ", ")));
 }
 
 Result<Suite> suite_of_table(const std::filesystem::path& path,

@@ -24,6 +24,8 @@ struct Subject {
   std::size_t device = 0;  // into Suite::devices
   // The job says how long an iteration takes. A table does not: the seed chooses.
   bool own_period = false;
+  bool own_noise = false;  // likewise
+  std::string family{};    // jobs that resemble one another: left out together
 };
 
 struct Suite {
