@@ -83,6 +83,10 @@ void make_steady(JobSpec& spec);
 JobSpec measured_job(std::string name, std::shared_ptr<const response::WorkloadCurves> measured,
                      double iteration_s);
 
+class TomlFile;
+// The job whose keys begin with `at` ("" or "jobs[3]."); what is wrong stays in the file (see
+// TomlFile::finish).
+JobSpec read_job(TomlFile& file, const std::string& at, std::string_view otherwise_named);
 // kInvalid in one line that names file, key and cure.
 Result<JobSpec> load_job(const std::filesystem::path& file);
 
