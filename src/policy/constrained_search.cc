@@ -87,11 +87,9 @@ class Outlook {
   };
   Probe best_probe(std::size_t hold) const {
     Probe best;
-    const double horizon_s =
-        std::clamp(log_.measured_s, options_.least_horizon_s, options_.most_horizon_s);
     for (std::size_t k = 1; k < candidates_.size(); ++k) {
       if (k == hold || !may_look(k)) continue;
-      const double profit = horizon_s * knowledge_gain(k, hold) - probe_cost_s(k, hold);
+      const double profit = horizon_s() * knowledge_gain(k, hold) - probe_cost_s(k, hold);
       if (profit > best.profit) best = {k, profit};
     }
     return best;
@@ -107,6 +105,22 @@ class Outlook {
       }
     }
     return false;
+  }
+
+  // What one more baseline promises, as best_probe(): it moves what is believed of every setting,
+  // and may admit one that is better than what is held.
+  double baseline_profit(std::size_t hold) const {
+    const double n = static_cast<double>(log_.baselines);
+    // The mean of n baselines errs by s / sqrt(n); one more moves it by this much.
+    const double moved = options_.baseline_error / std::sqrt(n * (n + 1));
+    double most = 0;
+    for (std::size_t k = 1; k < candidates_.size(); ++k) {
+      if (log_.looks[k].windows == 0 || k == hold) continue;
+      const double gain = worths_[hold].value - worths_[k].value;
+      if (gain > 0) most = std::max(most, gain * admission(k, moved));
+    }
+    return horizon_s() * most + options_.baseline_s * worths_[hold].value -
+           2 * options_.write_cost_s * 0.2;
   }
 
   const Belief& belief(std::size_t k) const { return beliefs_[k]; }
@@ -128,19 +142,26 @@ class Outlook {
            options_.look_again_s * static_cast<double>(looks.windows);
   }
 
+  // How likely it is that `k` is found to be within the limit by a measurement that moves what is
+  // believed of its time by about `moved`.
+  double admission(std::size_t k, double moved) const {
+    const Belief& b = beliefs_[k];
+    const double left = std::sqrt(std::max(0.0, b.time_error * b.time_error - moved * moved));
+    const double spare = std::min(limit_ - options_.hold_sigmas * left,
+                                  limit_ + options_.tolerance - options_.tail_sigmas * left) -
+                         b.time;
+    return moved > 0 ? normal_cdf(spare / moved) : (spare >= 0 ? 1.0 : 0.0);
+  }
+
+  double horizon_s() const {
+    return std::clamp(log_.measured_s, options_.least_horizon_s, options_.most_horizon_s);
+  }
+
   // How much better the held setting is expected to be, as a share of energy, once `k` was
   // measured.
   double knowledge_gain(std::size_t k, std::size_t hold) const {
-    const Belief& b = beliefs_[k];
-    const double noise = options_.probe_error;
-    const double variance = b.time_error * b.time_error;
-    const double left = variance * noise * noise / (variance + noise * noise);
-    const double moved = std::sqrt(std::max(0.0, variance - left));
-    const double spare =
-        std::min(limit_ - options_.hold_sigmas * std::sqrt(left),
-                 limit_ + options_.tolerance - options_.tail_sigmas * std::sqrt(left)) -
-        b.time;
-    const double admitted = moved > 0 ? normal_cdf(spare / moved) : (spare >= 0 ? 1.0 : 0.0);
+    const double noise = options_.probe_error, own = beliefs_[k].time_error;
+    const double admitted = admission(k, own * own / std::hypot(own, noise));
     const double contrast = beliefs_.contrast_error(k, hold, 1);
     const double learned = contrast * contrast / std::hypot(contrast, options_.probe_energy_error);
     const double gain = expected_positive(worths_[hold].value - worths_[k].value, learned);
@@ -198,6 +219,10 @@ Decision ConstrainedSearch::decide(const Problem& problem,
       std::min(options_.longest_baseline_s,
                options_.first_baseline_after_s *
                    std::pow(options_.baseline_growth, static_cast<double>(log.baselines) - 1));
+  if (age_s > options_.least_baseline_gap_s * static_cast<double>(log.baselines) &&
+      outlook.baseline_profit(hold) > 0) {
+    return at(Purpose::kBaseline, {}, kFreshBaseline, "default clocks decide what may be held");
+  }
   if (age_s > due_s && (outlook.hangs_on_baseline(hold) || age_s > options_.longest_baseline_s)) {
     return at(Purpose::kBaseline, {}, kFreshBaseline, "fresh baseline");
   }

@@ -34,13 +34,16 @@ struct ConstrainedSearchOptions {
   double least_horizon_s = 300;
   double most_horizon_s = 1200;
   std::size_t most_probes = 16;
-  std::size_t free_moves = 3;  // made at once; later ones ever rarer
+  std::size_t free_moves = 4;  // made at once; later ones ever rarer
   double pace_s = 30;
   double pace_growth = 1.6;
   std::size_t most_looks = 2;          // at one setting before it is held or left ...
   double look_again_s = 40;            // ... for so long, times the looks there were
-  double first_baseline_after_s = 120;  // the second baseline; later ones ever rarer
-  double baseline_growth = 4;
+  double first_baseline_after_s = 90;  // the second baseline; later ones ever rarer
+  double baseline_growth = 3;
+  double least_baseline_gap_s = 30;  // times the baselines there were
+  double baseline_s = 6;             // what one takes, settling included
+  double baseline_error = 0.0042;    // of one of them, drift included
   double longest_baseline_s = 900;
 };
 
