@@ -153,7 +153,7 @@ TEST_F(ProgressRing, RefusesWhatIsNoRingAndSaysWhy) {
     const char* why;
   };
   for (const Case& c : {Case{0, 0x1234, "magic"}, Case{8, (32ULL << 32) | 9, "version 9"},
-                        Case{8, (48ULL << 32) | 1, "record size"}, Case{16, 15, "capacity"},
+                        Case{8, (48ULL << 32) | 2, "record size"}, Case{16, 15, "capacity"},
                         Case{16, 1U << 10, "shorter"}}) {
     std::uint64_t before = 0;
     const Fd file(open(path_.c_str(), O_RDONLY));
