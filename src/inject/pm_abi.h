@@ -106,7 +106,8 @@ struct Config {  // cuptiPmSamplingSetConfig
   std::int32_t trigger;
   std::int32_t when_full;
 };
-inline constexpr std::int32_t kTriggerTime = 1;  // not on Turing, not on GA100
+inline constexpr std::int32_t kTriggerTime = 1;      // not on Turing, not on GA100
+inline constexpr std::int32_t kTriggerSysClock = 0;  // any chip; `interval` in cycles
 inline constexpr std::int32_t kKeepOldest = 0;
 
 struct Decode {  // cuptiPmSamplingDecodeData
@@ -117,6 +118,8 @@ struct Decode {  // cuptiPmSamplingDecodeData
   std::int32_t stop_reason;  // out
   std::uint8_t overflow;     // out
 };
+
+inline constexpr std::int32_t kStoppedFull = 1;
 
 struct DataSize {  // cuptiPmSamplingGetCounterDataSize
   Head head;
@@ -156,6 +159,8 @@ inline constexpr std::size_t kDecodeBytes = offsetof(Decode, overflow) + sizeof(
 
 // CUptiResult, as far as they tell something.
 inline constexpr int kSuccess = 0;
+// Of cuptiPmSamplingDecodeData: the hardware dropped records.
+inline constexpr int kOutOfMemory = 8;
 inline constexpr int kInvalidMetricName = 17;
 inline constexpr int kHardwareBusy = 26;
 inline constexpr int kNotSupported = 27;

@@ -14,10 +14,10 @@ namespace {
 
 using Call = int (*)(void*);
 
-// Metric values of a sample cover its own time: means are weighted by it.
-constexpr std::uint64_t kPollNs = 20'000'000;
-constexpr std::uint64_t kMillion = 1'000'000;
+constexpr std::uint64_t kShortestIntervalNs = 10'000;
 constexpr std::uint64_t kBillion = 1'000'000'000;
+// The first sample after a start also holds what was counted before it (seen on an H200: seconds).
+constexpr std::uint64_t kLongestSampleIntervals = 3;
 
 struct Cupti {
   Call initialize, deinitialize, chip_name, availability, host_open, host_close, host_metrics,
@@ -133,7 +133,7 @@ class Window {
   }
 
   PmResult run() {
-    if (open_host() && make_config() && open_sampler() && sample()) evaluate();
+    if (open_host() && make_config() && open_sampler() && sample()) close_sums();
     return result_;
   }
 
@@ -194,14 +194,22 @@ class Window {
     pm::Enable enable{{sizeof(pm::Enable)}, request_.device, nullptr};
     if (!ask(cupti_.enable, &enable, "cuptiPmSamplingEnable")) return false;
     sampler_ = enable.sampler;
-    std::uint64_t interval = request_.interval_ns;
-    while (request_.window_ns / interval > kMostPmSamples * 3 / 4) interval *= 2;
-    pm::Config config{{pm::kConfigBytes},     sampler_, config_.bytes(),  config_.data(),
-                      kPmHardwareBufferBytes, interval, pm::kTriggerTime, pm::kKeepOldest};
+    pm::Config config{{pm::kConfigBytes},
+                      sampler_,
+                      config_.bytes(),
+                      config_.data(),
+                      request_.hardware_buffer_bytes,
+                      request_.interval_ns,
+                      pm::kTriggerTime,
+                      pm::kKeepOldest};
     if (!ask(cupti_.configure, &config, "cuptiPmSamplingSetConfig")) return false;
     pm::DataSize size{{sizeof(pm::DataSize)}, sampler_, names_, request_.count, kMostPmSamples, 0};
     if (!ask(cupti_.data_size, &size, "cuptiPmSamplingGetCounterDataSize")) return false;
     if (!data_.make(size.data_bytes)) return fail(PmError::kOther, "malloc");
+    return empty_image();
+  }
+
+  bool empty_image() {
     pm::DataOpen open{{sizeof(pm::DataOpen)}, sampler_, data_.bytes(), data_.data()};
     return ask(cupti_.data_open, &open, "cuptiPmSamplingCounterDataImageInitialize");
   }
@@ -213,50 +221,65 @@ class Window {
     const std::uint64_t end = monotonic_ns() + request_.window_ns;
     for (std::uint64_t now = monotonic_ns(); now < end; now = monotonic_ns()) {
       if (request_.stop != nullptr && request_.stop->load(std::memory_order_relaxed)) break;
-      nap(end - now < kPollNs ? end - now : kPollNs);
+      nap(end - now < request_.decode_each_ns ? end - now : request_.decode_each_ns);
+      if (!drain()) return false;
     }
     started_ = false;
-    if (!ask(cupti_.stop, &of, "cuptiPmSamplingStop")) return false;
-    pm::Decode decode{{pm::kDecodeBytes}, sampler_, data_.data(), data_.bytes(), 0, 0};
-    if (!ask(cupti_.decode, &decode, "cuptiPmSamplingDecodeData")) return false;
-    return decode.overflow == 0 || fail(PmError::kOverflow, "cuptiPmSamplingDecodeData");
+    return ask(cupti_.stop, &of, "cuptiPmSamplingStop") && drain();
   }
 
-  void evaluate() {
-    pm::DataInfo info{{sizeof(pm::DataInfo)}, data_.data(), data_.bytes(), 0, 0, 0};
-    if (!ask(cupti_.data_info, &info, "cuptiPmSamplingGetCounterDataInfo")) return;
-    double sums[kMostPmMetrics] = {};
-    double weights[kMostPmMetrics] = {};
-    for (std::size_t i = 0; i < info.completed; ++i) {
-      pm::SampleInfo sample{
-          {sizeof(pm::SampleInfo)}, sampler_, data_.data(), data_.bytes(), i, 0, 0};
-      if (!ask(cupti_.sample_info, &sample, "cuptiPmSamplingCounterDataGetSampleInfo")) return;
-      double values[kMostPmMetrics] = {};
-      pm::HostEvaluate evaluate{{sizeof(pm::HostEvaluate)},
-                                host_,
-                                data_.data(),
-                                data_.bytes(),
-                                i,
-                                names_,
-                                request_.count,
-                                values};
-      if (!ask(cupti_.host_evaluate, &evaluate, "cuptiProfilerHostEvaluateToGpuValues")) return;
-      if (sample.end_ns <= sample.start_ns) continue;
-      const std::uint64_t span = sample.end_ns - sample.start_ns;
-      result_.covered_ns += span;
-      ++result_.samples;
-      for (std::size_t m = 0; m < request_.count; ++m) {
-        if (!std::isfinite(values[m])) continue;  // nothing ran: a ratio of nothing
-        sums[m] += values[m] * static_cast<double>(span);
-        weights[m] += static_cast<double>(span);
+  // Takes what the card has sampled so far into the sums.
+  bool drain() {
+    bool more = true;
+    while (more) {
+      pm::Decode decode{{pm::kDecodeBytes}, sampler_, data_.data(), data_.bytes(), 0, 0};
+      if (!ask(cupti_.decode, &decode, "cuptiPmSamplingDecodeData")) return false;
+      if (decode.overflow != 0) return fail(PmError::kOverflow, "cuptiPmSamplingDecodeData");
+      pm::DataInfo info{{sizeof(pm::DataInfo)}, data_.data(), data_.bytes(), 0, 0, 0};
+      if (!ask(cupti_.data_info, &info, "cuptiPmSamplingGetCounterDataInfo")) return false;
+      for (std::size_t i = 0; i < info.completed; ++i) {
+        if (!add(i)) return false;
       }
+      more = decode.stop_reason == pm::kStoppedFull;
+      if (!empty_image()) return false;
     }
+    return true;
+  }
+
+  bool add(std::size_t i) {
+    pm::SampleInfo sample{{sizeof(pm::SampleInfo)}, sampler_, data_.data(), data_.bytes(), i, 0, 0};
+    if (!ask(cupti_.sample_info, &sample, "cuptiPmSamplingCounterDataGetSampleInfo")) return false;
+    if (sample.end_ns <= sample.start_ns) return true;
+    const std::uint64_t span = sample.end_ns - sample.start_ns;
+    if (span > kLongestSampleIntervals * request_.interval_ns) return true;
+    double values[kMostPmMetrics] = {};
+    pm::HostEvaluate evaluate{{sizeof(pm::HostEvaluate)},
+                              host_,
+                              data_.data(),
+                              data_.bytes(),
+                              i,
+                              names_,
+                              request_.count,
+                              values};
+    if (!ask(cupti_.host_evaluate, &evaluate, "cuptiProfilerHostEvaluateToGpuValues")) return false;
+    result_.covered_ns += span;
+    ++result_.samples;
+    for (std::size_t m = 0; m < request_.count; ++m) {
+      if (!std::isfinite(values[m])) continue;  // nothing ran: a ratio of nothing
+      // A sample's value stands for its own time.
+      sums_[m] += values[m] * static_cast<double>(span);
+      weights_[m] += static_cast<double>(span);
+    }
+    return true;
+  }
+
+  void close_sums() {
     if (result_.samples == 0) {
       fail(PmError::kNoSamples, "cuptiPmSamplingGetCounterDataInfo");
       return;
     }
     for (std::size_t m = 0; m < request_.count; ++m) {
-      result_.values[m] = weights[m] > 0 ? sums[m] / weights[m] : 0;
+      result_.values[m] = weights_[m] > 0 ? sums_[m] / weights_[m] : 0;
     }
     result_.error = PmError::kNone;
   }
@@ -268,6 +291,8 @@ class Window {
   void* host_ = nullptr;
   void* sampler_ = nullptr;
   Buffer availability_, config_, data_;
+  double sums_[kMostPmMetrics] = {};
+  double weights_[kMostPmMetrics] = {};
   PmResult result_{};
 };
 
@@ -281,7 +306,7 @@ PmResult pm_sample(void* cupti, const PmRequest& request) {
     return result;
   }
   if (request.count == 0 || request.count > kMostPmMetrics ||
-      request.interval_ns < kMillion / 100 || request.window_ns == 0) {
+      request.interval_ns < kShortestIntervalNs || request.window_ns == 0) {
     return result;
   }
   Window window(calls, request);

@@ -4,7 +4,7 @@
 // serialisation. Everything is taken and released inside one call.
 //
 // Thread rule: the caller's own thread, never one of the job's; one window at a time. No
-// exceptions; memory through malloc, bounded by kMostSamples and kHardwareBufferBytes.
+// exceptions; memory through malloc, bounded by kMostPmSamples and the hardware buffer.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 namespace gpoeo::inject {
 
 inline constexpr std::size_t kMostPmMetrics = 24;
-inline constexpr std::uint32_t kMostPmSamples = 2048;
-inline constexpr std::size_t kPmHardwareBufferBytes = std::size_t{32} << 20;
+// Decoded at one time; the rest waits in the hardware buffer.
+inline constexpr std::uint32_t kMostPmSamples = 1024;
 
 // Why a window has no values. Part of the wire format: numbers never change.
 enum class PmError : std::uint32_t {
@@ -36,7 +36,9 @@ struct PmRequest {
   const char* const* metrics = nullptr;  // at most kMostPmMetrics
   std::size_t count = 0;
   std::uint64_t window_ns = 0;
-  std::uint64_t interval_ns = 0;            // raised until at most kMostPmSamples fit the window
+  std::uint64_t interval_ns = 0;
+  std::uint64_t decode_each_ns = 20'000'000;
+  std::size_t hardware_buffer_bytes = std::size_t{32} << 20;
   const std::atomic<bool>* stop = nullptr;  // ends the window early; may be null
 };
 
