@@ -58,9 +58,8 @@ enum class QuietReason : std::uint32_t {
   kSteppedAside = 4,       // another CUPTI user arrived: we left before it came in
   kSubscribeFailed = 5,    // CUPTI refused for another reason
   kNoLaunchCallbacks = 6,  // CUPTI took us in but would not tell of launches
-  kForked = 7,             // the process is a fork of one that was followed
 };
-inline constexpr std::uint32_t kMostQuietReason = 7;
+inline constexpr std::uint32_t kMostQuietReason = 6;
 
 enum class RecordKind : std::uint32_t {
   kKernelLaunch = 1,
