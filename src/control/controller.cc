@@ -382,6 +382,7 @@ std::optional<policy::Observation> Controller::observe() {
   }
   o.energy_error = Joules(std::sqrt(energy_variance));
   o.setting = decision_->setting;
+  o.sm_clock = gpus_.front()->condition(window_->ends().front(), window_->ends().back()).sm_clock;
   const auto ends = window_->ends();
   o.at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
   return o;

@@ -88,7 +88,7 @@ class Outlook {
   Probe best_probe(std::size_t hold) const {
     Probe best;
     for (std::size_t k = 1; k < candidates_.size(); ++k) {
-      if (k == hold || !may_look(k)) continue;
+      if (k == hold || !may_look(k) || !opened(candidates_[k].line)) continue;
       const double profit = horizon_s() * knowledge_gain(k, hold) - probe_cost_s(k, hold);
       if (profit > best.profit) best = {k, profit};
     }
@@ -133,6 +133,15 @@ class Outlook {
   }
 
  private:
+  // A memory clock is tried only when nothing speaks against the one above it.
+  bool opened(std::size_t line) const {
+    if (line < 2) return true;
+    for (std::size_t k = 1; k < candidates_.size(); ++k) {
+      if (candidates_[k].line == line - 1 && log_.looks[k].windows > 0 && within(k, 0)) return true;
+    }
+    return false;
+  }
+
   // Looks at one setting within the drift's time constant tell the same: a second one at once, more
   // only ever later.
   bool may_look(std::size_t k) const {
@@ -195,7 +204,7 @@ Decision at(Purpose purpose, const ClockSetting& setting, const MeasureGoal& goa
 
 Decision ConstrainedSearch::decide(const Problem& problem,
                                    std::span<const Observation> observations) const {
-  const std::vector<Candidate> candidates = candidates_of(problem);
+  const std::vector<Candidate> candidates = candidates_of(problem, default_sm_clock(observations));
   if (candidates.empty()) return {.why = "the driver lists nothing to choose from"};
   const EvidenceLog log = gather(candidates, observations);
   if (log.baselines == 0) {
