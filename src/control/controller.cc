@@ -24,6 +24,9 @@ constexpr std::size_t kUnsteadyChanges = 4;
 constexpr unsigned kMostWorkChanges = 3;
 constexpr Duration kUnsteadyWithin = std::chrono::minutes(10);
 constexpr std::size_t kMostObservations = 400;
+// The newest iterations of a window that is not full yet are looked at so often.
+constexpr Duration kEarlyLook = std::chrono::milliseconds(1500);
+constexpr std::ptrdiff_t kEarlyIterations = 3;
 constexpr unsigned kMostDroppedWindows = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
 constexpr std::size_t kMostProfiles = 32;
@@ -284,12 +287,14 @@ void Controller::await_settled(Instant now) {
 
 void Controller::open_window(Instant from) {
   window_.emplace(decision_->goal, from);
+  odd_from_.reset();
   if (at_baseline()) profiler_->baseline_begins(from, to_seconds(last_gap_));
 }
 
 // What was being measured is of no use.
 void Controller::drop_window() {
   window_.reset();
+  odd_from_.reset();
   settling_ = false;
   profiler_->cancel();
 }
@@ -325,8 +330,11 @@ bool Controller::profiled(const policy::Observation& baseline, Instant now) {
 }
 
 void Controller::await_window(Instant now) {
-  if (!window_->ready()) return;
-  auto observation = observe();
+  if (!window_->ready()) {
+    look_early(now);
+    return;
+  }
+  auto observation = observe(window_->ends());
   if (!observation) {
     // The readings that close the window are on their way; give up on it when they do not come.
     if (now - window_->ends().back() < std::chrono::seconds(5)) return;
@@ -342,16 +350,18 @@ void Controller::await_window(Instant now) {
   }
   dropped_windows_ = 0;
   if (!same_work(*observation, observations_, problem_)) {
-    const Instant began = window_->ends().front();
-    std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
-    changes_.push_back(now);
-    ++work_changes_;
-    if (changes_.size() >= kUnsteadyChanges) {
-      release("unsteady: the work changes too often for anything measured to be trusted");
-    } else {
-      restart("the work changed", began);
-    }
+    other_work(*observation, window_->ends().front(), now);
     return;
+  }
+  if (observations_.empty()) {
+    // Work that was not known by its look at the clocks held then may be known at default clocks.
+    if (auto known = known_work_.recall(*observation)) {
+      ledger_.resume_phase(known->ledger_phase, window_->ends().front());
+      observations_ = std::move(known->observations);
+      problem_.prior = std::move(known->prior);
+      profiled_ = true;
+      listener_("this work is known");
+    }
   }
   if (!profiled(*observation, now)) return;
   ledger_.add_observation(*observation);
@@ -365,11 +375,59 @@ void Controller::await_window(Instant now) {
   decide();
 }
 
-std::optional<policy::Observation> Controller::observe() {
+// A long window is not waited for when its newest iterations are other work: two looks in a row
+// that do not fit.
+void Controller::look_early(Instant now) {
+  if (now - looked_ < kEarlyLook || observations_.empty()) return;
+  const auto ends = window_->ends();
+  const auto first = std::ranges::lower_bound(ends, now - kEarlyLook);
+  const auto newest = ends.last(std::min<std::size_t>(
+      ends.size(), std::max<std::ptrdiff_t>(ends.end() - first, kEarlyIterations + 1)));
+  if (newest.size() <= kEarlyIterations) return;
+  const auto look = observe(newest);
+  if (!look) return;
+  looked_ = now;
+  if (same_work(*look, observations_, problem_)) {
+    odd_from_.reset();
+  } else if (!odd_from_) {
+    odd_from_ = newest.front();
+  } else if (newest.front() >= *odd_from_) {
+    other_work(*look, *odd_from_, now);
+  }
+}
+
+// `window` holds other work than before, since `began`: work that is known, or new.
+void Controller::other_work(const policy::Observation& window, Instant began, Instant now) {
+  auto known = known_work_.recall(window);
+  known_work_.remember({.observations = std::move(observations_),
+                        .prior = std::move(problem_.prior),
+                        .ledger_phase = ledger_.phase()});
+  observations_.clear();
+  problem_.prior.clear();
+  if (known) {
+    drop_window();
+    ledger_.resume_phase(known->ledger_phase, began);
+    observations_ = std::move(known->observations);
+    problem_.prior = std::move(known->prior);
+    listener_("the work changed to one that is known");
+    decide();
+    return;
+  }
+  std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
+  changes_.push_back(now);
+  ++work_changes_;
+  if (changes_.size() >= kUnsteadyChanges) {
+    release("unsteady: the work changes too often for anything measured to be trusted");
+  } else {
+    restart("the work changed", began);
+  }
+}
+
+std::optional<policy::Observation> Controller::observe(std::span<const Instant> ends) {
   policy::Observation o;
   double energy_variance = 0;
   for (const auto& gpu : gpus_) {
-    const auto measured = gpu->iteration_energy(window_->ends());
+    const auto measured = gpu->iteration_energy(ends);
     if (!measured) return std::nullopt;
     o.iterations = measured->iterations;
     o.time = measured->time;
@@ -382,8 +440,7 @@ std::optional<policy::Observation> Controller::observe() {
   }
   o.energy_error = Joules(std::sqrt(energy_variance));
   o.setting = decision_->setting;
-  o.sm_clock = gpus_.front()->condition(window_->ends().front(), window_->ends().back()).sm_clock;
-  const auto ends = window_->ends();
+  o.sm_clock = gpus_.front()->condition(ends.front(), ends.back()).sm_clock;
   o.at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
   return o;
 }

@@ -21,6 +21,7 @@
 #include "control/counter_choice.h"
 #include "control/gpu_channel.h"
 #include "control/iteration_window.h"
+#include "control/known_work.h"
 #include "control/ledger.h"
 #include "control/profiler.h"
 #include "control/progress.h"
@@ -98,7 +99,9 @@ class Controller {
   void await_window(Instant now);
   bool at_baseline() const;
   bool profiled(const policy::Observation& baseline, Instant now);
-  std::optional<policy::Observation> observe();
+  void look_early(Instant now);
+  void other_work(const policy::Observation& window, Instant began, Instant now);
+  std::optional<policy::Observation> observe(std::span<const Instant> ends);
   std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
   double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
@@ -124,7 +127,10 @@ class Controller {
   unsigned work_changes_ = 0;
   std::vector<Instant> changes_;  // of work, lately
   WarmUp warm_up_;
-  std::vector<policy::Observation> observations_;  // since the work last changed
+  std::vector<policy::Observation> observations_;  // of the present work
+  KnownWork known_work_;
+  Instant looked_;                   // newest early look at the open window
+  std::optional<Instant> odd_from_;  // the early look before it did not fit the work
   std::optional<policy::Decision> decision_;
   policy::ClockSetting recommended_;  // last told, when clocks may not be set
   bool settling_ = false;
