@@ -37,8 +37,8 @@ struct ConstrainedSearchOptions {
   std::size_t free_moves = 3;  // made at once; later ones ever rarer
   double pace_s = 45;
   double pace_growth = 2;
-  std::size_t most_looks = 2;          // at one setting before it is held or left ...
-  double look_again_s = 40;            // ... for so long, times the looks there were
+  std::size_t most_looks = 2;           // at one setting before it is held or left ...
+  double look_again_s = 40;             // ... for so long, times the looks there were
   double first_baseline_after_s = 120;  // the second baseline; later ones ever rarer
   double baseline_growth = 5;
   double least_baseline_gap_s = 60;  // times the baselines there were
