@@ -172,7 +172,18 @@ void Controller::restart(const std::string& why, std::optional<Instant> began) {
   enter(State::kWarmup, why);
 }
 
+// Known from the first look at default clocks on.
+void Controller::set_power_ratio() {
+  const auto& baseline = std::ranges::find_if(
+      observations_, [](const policy::Observation& o) { return o.setting.is_default(); });
+  if (baseline == observations_.end() || !problem_.power) return;
+  const Watts mean = baseline->energy / baseline->time;
+  const auto most = problem_.power->highest * static_cast<double>(gpus_.size());
+  if (mean.value() > 0) problem_.most_power_over_default = most / mean;
+}
+
 void Controller::decide() {
+  set_power_ratio();
   policy::Decision decision = policy_.decide(problem_, observations_);
   const bool may_set = !released_ && measure_only_reason_.empty();
   if (!may_set && !decision.setting.is_default()) {

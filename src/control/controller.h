@@ -77,6 +77,7 @@ class Controller {
   void take_progress(Instant now);
   // `began`: when the other work began, if that was noticed only now.
   void restart(const std::string& why, std::optional<Instant> began = std::nullopt);
+  void set_power_ratio();
   void decide();
   void recommend(const policy::Decision& decision);
   void apply(const policy::Decision& decision);
