@@ -8,6 +8,7 @@
 
 #include "control/gpu_channel.h"
 #include "control/problem.h"
+#include "iteration/period.h"
 
 namespace gpoeo::control {
 namespace {
@@ -34,6 +35,10 @@ constexpr double kImpossibleMargin = 0.05;
 constexpr double kImpossibleSigmas = 4;
 constexpr std::size_t kMostObservations = 400;
 constexpr unsigned kMostDroppedWindows = 3;
+// By traces: how long a busy GPU is let run before its trace counts, and so many windows in a row
+// about which nothing can be said.
+constexpr Duration kTraceWarmup = std::chrono::seconds(5);
+constexpr unsigned kMostUnknowable = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
 
 double mean_gap_s(std::span<const Instant> ends) {
@@ -73,6 +78,8 @@ Controller::Controller(ControllerInput input)
   for (GpuInput& gpu : input.gpus) {
     gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
   }
+  traces_after_ = input.traces_after;
+  busy_since_ = last_busy_ = started_;
   problem_ = choices(gpus_);
   problem_.max_slowdown = input.max_slowdown;
   problem_.objective = input.objective;
@@ -97,6 +104,7 @@ Instant Controller::step() {
   take_progress(now);
   if (settling_) await_settled(now);
   if (window_) await_window(now);
+  if (trace_window_) await_trace_window(now);
   return next;
 }
 
@@ -130,6 +138,8 @@ void Controller::take_progress(Instant now) {
   }
   const std::vector<Instant> ends = progress_.take_ends();
   if (ends.empty()) {
+    if (traces_after_) follow_traces(now);
+    if (by_traces_) return;
     if (state_ != State::kIdle && state_ != State::kWarmup && state_ != State::kStop &&
         now - last_progress_ > std::max(kIdleAfter, kIdleIterations * last_gap_)) {
       before_idle_ = state_;
@@ -138,6 +148,10 @@ void Controller::take_progress(Instant now) {
       enter(State::kIdle, "no iteration ends");
     }
     return;
+  }
+  if (by_traces_) {
+    by_traces_ = false;
+    restart("iterations can be counted after all");
   }
   last_progress_ = now;
   if (last_end_) last_gap_ = (ends.back() - *last_end_) / static_cast<std::int64_t>(ends.size());
@@ -164,8 +178,11 @@ void Controller::take_progress(Instant now) {
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
   ledger_.new_phase(began);
   observations_.clear();
+  reference_trace_.reset();
+  busy_since_ = clock_.now();
   warmup_ends_.clear();
   window_.reset();
+  trace_window_.reset();
   settling_ = false;
   if (state_ == State::kStop || state_ == State::kWarmup) return;
   restore_all();
@@ -213,6 +230,7 @@ void Controller::apply(const policy::Decision& decision) {
       decision_ && decision_->setting == decision.setting && !observations_.empty();
   decision_ = decision;
   window_.reset();
+  trace_window_.reset();
   settling_ = false;
   if (!clocks_stand) {
     // Before it goes into the books: what could not be set was not held.
@@ -230,7 +248,7 @@ void Controller::apply(const policy::Decision& decision) {
           fmt::format("{}: {}", policy::to_string(decision.setting), decision.why));
   }
   if (clocks_stand) {
-    window_.emplace(decision.goal, clock_.now());
+    open_window(decision.goal, clock_.now());
   } else {
     settling_ = true;
   }
@@ -282,6 +300,7 @@ void Controller::release(std::string why) {
   released_ = true;
   restore_all();
   window_.reset();
+  trace_window_.reset();
   settling_ = false;
   enter(State::kStop, "default clocks from here on: " + why);
 }
@@ -294,7 +313,12 @@ void Controller::await_settled(Instant now) {
     settled_at = std::max(settled_at, *at);
   }
   settling_ = false;
-  window_.emplace(decision_->goal, settled_at);
+  open_window(decision_->goal, settled_at);
+}
+
+void Controller::open_window(const policy::MeasureGoal& goal, Instant from) {
+  by_traces_ ? static_cast<void>(trace_window_.emplace(goal, from))
+             : static_cast<void>(window_.emplace(goal, from));
 }
 
 void Controller::await_window(Instant now) {
@@ -314,8 +338,12 @@ void Controller::await_window(Instant now) {
     return;
   }
   dropped_windows_ = 0;
-  if (work_changed(*observation)) {
-    const Instant began = window_->ends().front();
+  use_observation(*observation, window_->ends().front(), now);
+}
+
+void Controller::use_observation(const policy::Observation& observation, Instant began,
+                                 Instant now) {
+  if (work_changed(observation)) {
     std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
     changes_.push_back(now);
     ++work_changes_;
@@ -326,8 +354,8 @@ void Controller::await_window(Instant now) {
     }
     return;
   }
-  ledger_.add_observation(*observation);
-  observations_.push_back(*observation);
+  ledger_.add_observation(observation);
+  observations_.push_back(observation);
   if (observations_.size() > kMostObservations) {
     // The oldest look at the clock held now is the one that will be missed least.
     const auto oldest = std::ranges::find_if(
@@ -390,6 +418,79 @@ bool Controller::work_changed(const policy::Observation& now) const {
            differs(now.energy.value(), before.energy.value(), energy_error);
   }
   return false;
+}
+
+// Nothing is counted: what the GPU's utilisation and power say goes for progress.
+void Controller::follow_traces(Instant now) {
+  if (!gpus_.front()->idle(now)) {
+    last_busy_ = now;
+    if (state_ == State::kIdle && by_traces_) {
+      enter(before_idle_, "the GPU works again");
+      if (decision_) apply(*decision_);
+    }
+  } else if (now - last_busy_ > kIdleAfter) {
+    busy_since_ = now;
+    if (by_traces_ && state_ != State::kIdle && state_ != State::kWarmup &&
+        state_ != State::kStop) {
+      before_idle_ = state_;
+      trace_window_.reset();
+      settling_ = false;
+      enter(State::kIdle, "the GPU does nothing");
+    }
+  }
+  if (!by_traces_) {
+    by_traces_ = now - busy_since_ >= *traces_after_ && last_progress_ == started_;
+    if (by_traces_) {
+      ledger_.add_note("no launch was seen: iterations are compared by their power traces");
+      busy_since_ = now;
+    }
+    return;
+  }
+  if (state_ == State::kWarmup && now - busy_since_ >= kTraceWarmup) decide();
+}
+
+void Controller::await_trace_window(Instant now) {
+  const auto& history = gpus_.front()->history();
+  const bool at_default = decision_->setting.is_default();
+  if (!at_default && !reference_trace_) return;  // cannot be: a baseline comes first
+  const auto known =
+      trace_window_->look(history, now, reference_trace_ ? &*reference_trace_ : nullptr);
+  if (!known) return;
+  if (!*known) {
+    if (++unknowable_ >= kMostUnknowable) {
+      release("nothing in the power trace can be compared: " + known->error().text);
+    } else {
+      restart("its rhythm was lost: " + known->error().text);
+    }
+    return;
+  }
+  const TraceWindow::Timing& timing = **known;
+  Watts power;
+  double variance = 0;
+  for (const auto& gpu : gpus_) {
+    const auto energy = gpu->energy(timing.from, timing.to);
+    if (!energy) return;  // the readings that close it are on their way
+    power += energy->mean_power();
+    const double error = (energy->uncertainty / energy->duration).value();
+    variance += error * error;
+  }
+  unknowable_ = 0;
+  if (!reference_trace_) {
+    reference_trace_ = trace_window_->trace();
+    const auto period = iteration::estimate_period(*reference_trace_);
+    reference_period_ = Seconds(period.period_s.value_or(1.0));
+  }
+  policy::Observation o;
+  o.setting = decision_->setting;
+  o.time = reference_period_ * timing.time_ratio;
+  o.time_error = reference_period_ * timing.error;
+  o.energy = power * o.time;
+  const double relative = std::hypot(std::sqrt(variance) / power.value(), o.time_error / o.time);
+  o.energy_error = o.energy * relative;
+  o.iterations = static_cast<std::size_t>(to_seconds(timing.to - timing.from) / o.time);
+  o.at = Seconds((elapsed_s(timing.from) + elapsed_s(timing.to)) / 2);
+  for (const auto& gpu : gpus_) o.held = o.held && gpu->held();
+  use_observation(o, timing.from, now);
 }
 
 void Controller::enter(State state, const std::string& why) {

@@ -21,6 +21,7 @@
 #include "control/iteration_window.h"
 #include "control/ledger.h"
 #include "control/progress.h"
+#include "control/trace_window.h"
 #include "policy/policy.h"
 #include "report/session.h"
 
@@ -38,6 +39,9 @@ struct ControllerInput {
   policy::Objective objective = policy::Objective::kEnergy;
   double cost_eta = 0.5;            // kCost only
   std::string measure_only_reason;  // set when the guards are null
+  // Without an iteration for so long on a busy GPU, power traces are compared instead of counting
+  // iterations; nullopt: never.
+  std::optional<Duration> traces_after{};
 };
 
 // What a progress display shows.
@@ -86,7 +90,11 @@ class Controller {
   void give_up_setting(const Error& error);
   void retry_restore(Instant now);
   void await_settled(Instant now);
+  void open_window(const policy::MeasureGoal& goal, Instant from);
   void await_window(Instant now);
+  void use_observation(const policy::Observation& observation, Instant began, Instant now);
+  void follow_traces(Instant now);
+  void await_trace_window(Instant now);
   std::optional<policy::Observation> observe();
   bool impossible_response(const policy::Observation& now) const;
   bool work_changed(const policy::Observation& now) const;
@@ -116,6 +124,13 @@ class Controller {
   policy::ClockSetting recommended_;  // last told, when clocks may not be set
   bool settling_ = false;
   std::optional<IterationWindow> window_;
+  std::optional<Duration> traces_after_;
+  bool by_traces_ = false;  // nothing can be counted
+  std::optional<TraceWindow> trace_window_;
+  std::optional<iteration::PowerTrace> reference_trace_;
+  Seconds reference_period_{1.0};
+  unsigned unknowable_ = 0;  // trace windows in a row
+  Instant busy_since_, last_busy_;
   unsigned generation_ = 0;
   Instant last_progress_;
   std::optional<Instant> last_end_;
