@@ -10,6 +10,7 @@
 #include "control/gpu_channel.h"
 #include "control/problem.h"
 #include "control/same_work.h"
+#include "iteration/period.h"
 
 namespace gpoeo::control {
 namespace {
@@ -28,6 +29,10 @@ constexpr std::size_t kMostObservations = 400;
 constexpr Duration kEarlyLook = std::chrono::milliseconds(1500);
 constexpr std::ptrdiff_t kEarlyIterations = 3;
 constexpr unsigned kMostDroppedWindows = 3;
+// By traces: how long a busy GPU is let run before its trace counts, and so many windows in a row
+// about which nothing can be said.
+constexpr Duration kTraceWarmup = std::chrono::seconds(5);
+constexpr unsigned kMostUnknowable = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
 constexpr std::size_t kMostProfiles = 32;
 
@@ -67,6 +72,8 @@ Controller::Controller(ControllerInput input)
   for (GpuInput& gpu : input.gpus) {
     gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
   }
+  traces_after_ = input.traces_after;
+  busy_since_ = last_busy_ = started_;
   problem_ = choices(gpus_);
   profiler_ = make_profiler(gpus_, std::move(input.counters));
   problem_.max_slowdown = input.max_slowdown;
@@ -93,6 +100,7 @@ Instant Controller::step() {
   if (settling_) await_settled(now);
   profiler_->poll(now);
   if (window_) await_window(now);
+  if (trace_window_) await_trace_window(now);
   return next;
 }
 
@@ -126,6 +134,8 @@ void Controller::take_progress(Instant now) {
   }
   const std::vector<Instant> ends = progress_.take_ends();
   if (ends.empty()) {
+    if (traces_after_) follow_traces(now);
+    if (by_traces_) return;
     if (state_ != State::kIdle && state_ != State::kWarmup && state_ != State::kStop &&
         now - last_progress_ > std::max(kIdleAfter, kIdleIterations * last_gap_)) {
       before_idle_ = state_ == State::kProfile ? State::kBaseline : state_;
@@ -133,6 +143,10 @@ void Controller::take_progress(Instant now) {
       enter(State::kIdle, "no iteration ends");
     }
     return;
+  }
+  if (by_traces_) {
+    by_traces_ = false;
+    restart("iterations can be counted after all");
   }
   last_progress_ = now;
   if (last_end_) last_gap_ = (ends.back() - *last_end_) / static_cast<std::int64_t>(ends.size());
@@ -163,6 +177,8 @@ void Controller::finish_progress(Instant now) {
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
   ledger_.new_phase(began);
   observations_.clear();
+  reference_trace_.reset();
+  busy_since_ = clock_.now();
   profiled_ = false;
   problem_.prior.clear();
   warm_up_.restart();
@@ -173,7 +189,18 @@ void Controller::restart(const std::string& why, std::optional<Instant> began) {
   enter(State::kWarmup, why);
 }
 
+// Known from the first look at default clocks on.
+void Controller::set_power_ratio() {
+  const auto& baseline = std::ranges::find_if(
+      observations_, [](const policy::Observation& o) { return o.setting.is_default(); });
+  if (baseline == observations_.end() || !problem_.power) return;
+  const Watts mean = baseline->energy / baseline->time;
+  const auto most = problem_.power->highest * static_cast<double>(gpus_.size());
+  if (mean.value() > 0) problem_.most_power_over_default = most / mean;
+}
+
 void Controller::decide() {
+  set_power_ratio();
   policy::Decision decision = policy_.decide(problem_, observations_);
   const bool may_set = !released_ && measure_only_reason_.empty();
   if (!may_set && !decision.setting.is_default()) {
@@ -286,14 +313,19 @@ void Controller::await_settled(Instant now) {
 }
 
 void Controller::open_window(Instant from) {
-  window_.emplace(decision_->goal, from);
   odd_from_.reset();
+  if (by_traces_) {
+    trace_window_.emplace(decision_->goal, from);
+    return;
+  }
+  window_.emplace(decision_->goal, from);
   if (at_baseline()) profiler_->baseline_begins(from, to_seconds(last_gap_));
 }
 
 // What was being measured is of no use.
 void Controller::drop_window() {
   window_.reset();
+  trace_window_.reset();
   odd_from_.reset();
   settling_ = false;
   profiler_->cancel();
@@ -310,15 +342,22 @@ bool Controller::at_baseline() const {
 bool Controller::profiled(const policy::Observation& baseline, Instant now) {
   if (!at_baseline() || profiled_) return true;
   const Watts power = baseline.energy / baseline.time / static_cast<double>(gpus_.size());
-  if (!profiler_->baseline_ready(now, {.time = baseline.time, .power = power})) {
-    if (state_ != State::kProfile) enter(State::kProfile, "reading counters at default clocks");
-    return false;
+  Profile profile;
+  if (by_traces_) {
+    profile.why = "iterations are not counted, so counters cannot be read over whole ones";
+  } else {
+    if (!profiler_->baseline_ready(now, {.time = baseline.time, .power = power})) {
+      if (state_ != State::kProfile) enter(State::kProfile, "reading counters at default clocks");
+      return false;
+    }
+    profile = *profiler_->profile();
   }
   profiled_ = true;
-  Profile& profile = *profiler_->profile();
   profile.time = baseline.time;
   profile.power = power;
-  complete_profile(profile, *gpus_.front(), window_->ends());
+  const Seconds half = baseline.time * (static_cast<double>(baseline.iterations) / 2);
+  const auto at = [&](Seconds t) { return started_ + to_duration(t); };
+  complete_profile(profile, *gpus_.front(), at(baseline.at - half), at(baseline.at + half));
   if (profiles_.size() < kMostProfiles) profiles_.push_back(section_of(profile));
   listener_(describe(profile));
   if (predict_) problem_.prior = predict_(profile);
@@ -349,23 +388,28 @@ void Controller::await_window(Instant now) {
     return;
   }
   dropped_windows_ = 0;
-  if (!same_work(*observation, observations_, problem_)) {
-    other_work(*observation, window_->ends().front(), now);
+  use_observation(*observation, window_->ends().front(), now);
+}
+
+void Controller::use_observation(const policy::Observation& observation, Instant began,
+                                 Instant now) {
+  if (!same_work(observation, observations_, problem_)) {
+    other_work(observation, began, now);
     return;
   }
   if (observations_.empty()) {
     // Work that was not known by its look at the clocks held then may be known at default clocks.
-    if (auto known = known_work_.recall(*observation)) {
-      ledger_.resume_phase(known->ledger_phase, window_->ends().front());
+    if (auto known = known_work_.recall(observation)) {
+      ledger_.resume_phase(known->ledger_phase, began);
       observations_ = std::move(known->observations);
       problem_.prior = std::move(known->prior);
       profiled_ = true;
       listener_("this work is known");
     }
   }
-  if (!profiled(*observation, now)) return;
-  ledger_.add_observation(*observation);
-  observations_.push_back(*observation);
+  if (!profiled(observation, now)) return;
+  ledger_.add_observation(observation);
+  observations_.push_back(observation);
   if (observations_.size() > kMostObservations) {
     // The oldest look at the clock held now is the one that will be missed least.
     const auto oldest = std::ranges::find_if(
@@ -443,6 +487,78 @@ std::optional<policy::Observation> Controller::observe(std::span<const Instant> 
   o.sm_clock = gpus_.front()->condition(ends.front(), ends.back()).sm_clock;
   o.at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
   return o;
+}
+
+// Nothing is counted: what the GPU's utilisation and power say goes for progress.
+void Controller::follow_traces(Instant now) {
+  if (!gpus_.front()->idle(now)) {
+    last_busy_ = now;
+    if (state_ == State::kIdle && by_traces_) {
+      enter(before_idle_, "the GPU works again");
+      if (decision_) apply(*decision_);
+    }
+  } else if (now - last_busy_ > kIdleAfter) {
+    busy_since_ = now;
+    if (by_traces_ && state_ != State::kIdle && state_ != State::kWarmup &&
+        state_ != State::kStop) {
+      before_idle_ = state_;
+      drop_window();
+      enter(State::kIdle, "the GPU does nothing");
+    }
+  }
+  if (!by_traces_) {
+    by_traces_ = now - busy_since_ >= *traces_after_ && last_progress_ == started_;
+    if (by_traces_) {
+      ledger_.add_note("no launch was seen: iterations are compared by their power traces");
+      busy_since_ = now;
+    }
+    return;
+  }
+  if (state_ == State::kWarmup && now - busy_since_ >= kTraceWarmup) decide();
+}
+
+void Controller::await_trace_window(Instant now) {
+  const auto& history = gpus_.front()->history();
+  const bool at_default = decision_->setting.is_default();
+  if (!at_default && !reference_trace_) return;  // cannot be: a baseline comes first
+  const auto known =
+      trace_window_->look(history, now, reference_trace_ ? &*reference_trace_ : nullptr);
+  if (!known) return;
+  if (!*known) {
+    if (++unknowable_ >= kMostUnknowable) {
+      release("nothing in the power trace can be compared: " + known->error().text);
+    } else {
+      restart("its rhythm was lost: " + known->error().text);
+    }
+    return;
+  }
+  const TraceWindow::Timing& timing = **known;
+  Watts power;
+  double variance = 0;
+  for (const auto& gpu : gpus_) {
+    const auto energy = gpu->energy(timing.from, timing.to);
+    if (!energy) return;  // the readings that close it are on their way
+    power += energy->mean_power();
+    const double error = (energy->uncertainty / energy->duration).value();
+    variance += error * error;
+  }
+  unknowable_ = 0;
+  if (!reference_trace_) {
+    reference_trace_ = trace_window_->trace();
+    const auto period = iteration::estimate_period(*reference_trace_);
+    reference_period_ = Seconds(period.period_s.value_or(1.0));
+  }
+  policy::Observation o;
+  o.setting = decision_->setting;
+  o.time = reference_period_ * timing.time_ratio;
+  o.time_error = reference_period_ * timing.error;
+  o.energy = power * o.time;
+  const double relative = std::hypot(std::sqrt(variance) / power.value(), o.time_error / o.time);
+  o.energy_error = o.energy * relative;
+  o.iterations = static_cast<std::size_t>(to_seconds(timing.to - timing.from) / o.time);
+  o.at = Seconds((elapsed_s(timing.from) + elapsed_s(timing.to)) / 2);
+  for (const auto& gpu : gpus_) o.held = o.held && gpu->held();
+  use_observation(o, timing.from, now);
 }
 
 void Controller::enter(State state, const std::string& why) {

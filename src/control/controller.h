@@ -25,6 +25,7 @@
 #include "control/ledger.h"
 #include "control/profiler.h"
 #include "control/progress.h"
+#include "control/trace_window.h"
 #include "control/warm_up.h"
 #include "policy/policy.h"
 #include "report/session.h"
@@ -46,6 +47,9 @@ struct ControllerInput {
   CounterOptions counters{};
   // The model: what to expect of each setting, for this work. Empty function: no model.
   std::function<std::vector<policy::Prediction>(const Profile&)> predict{};
+  // Without an iteration for so long on a busy GPU, power traces are compared instead of counting
+  // iterations; nullopt: never.
+  std::optional<Duration> traces_after{};
 };
 
 // What a progress display shows.
@@ -86,6 +90,7 @@ class Controller {
   void finish_progress(Instant now);
   // `began`: when the other work began, if that was noticed only now.
   void restart(const std::string& why, std::optional<Instant> began = std::nullopt);
+  void set_power_ratio();
   void decide();
   void recommend(const policy::Decision& decision);
   void apply(const policy::Decision& decision);
@@ -102,6 +107,9 @@ class Controller {
   void look_early(Instant now);
   void other_work(const policy::Observation& window, Instant began, Instant now);
   std::optional<policy::Observation> observe(std::span<const Instant> ends);
+  void use_observation(const policy::Observation& observation, Instant began, Instant now);
+  void follow_traces(Instant now);
+  void await_trace_window(Instant now);
   std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
   double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
@@ -135,6 +143,13 @@ class Controller {
   policy::ClockSetting recommended_;  // last told, when clocks may not be set
   bool settling_ = false;
   std::optional<IterationWindow> window_;
+  std::optional<Duration> traces_after_;
+  bool by_traces_ = false;  // nothing can be counted
+  std::optional<TraceWindow> trace_window_;
+  std::optional<iteration::PowerTrace> reference_trace_;
+  Seconds reference_period_{1.0};
+  unsigned unknowable_ = 0;  // trace windows in a row
+  Instant busy_since_, last_busy_;
   unsigned generation_ = 0;
   Instant last_progress_;
   std::optional<Instant> last_end_;

@@ -263,6 +263,24 @@ GpuChannel::Condition GpuChannel::condition(Instant from, Instant to) const {
   return c;
 }
 
+Result<telemetry::WindowEnergy> GpuChannel::energy(Instant from, Instant to) {
+  auto measured = meter_->energy(from, to);
+  if (!measured) {
+    sampler_->request_readings();
+    sampler_->request_energy_mark();
+  }
+  return measured;
+}
+
+bool GpuChannel::idle(Instant now) const {
+  constexpr Duration kStale = std::chrono::seconds(5);
+  const auto& status = sampler_->history().status;
+  for (std::size_t i = status.size(); i-- > 0 && now - status[i].time < kStale;) {
+    if (status[i].utilization) return status[i].utilization->gpu <= 0;
+  }
+  return false;
+}
+
 std::vector<std::string> GpuChannel::take_notes() {
   for (const auto& event : sampler_->take_events()) {
     if (event.kind == telemetry::SamplerEventKind::kPowerGap) continue;  // summed up in section()

@@ -56,6 +56,12 @@ class GpuChannel {
   // Whether it runs at what was asked.
   bool held() const;
 
+  // Of the whole card in [from, to]; errors as EnergyMeter::energy, and then more readings are
+  // asked for.
+  Result<telemetry::WindowEnergy> energy(Instant from, Instant to);
+  // No kernel in the driver's newest utilisation; without one, no judgement: not idle.
+  bool idle(Instant now) const;
+  const telemetry::History& history() const { return sampler_->history(); }
   Result<telemetry::IterationEnergy> iteration_energy(std::span<const Instant> ends);
 
   // Counter readings each `period` from now on; nullopt: none any more.
