@@ -16,7 +16,7 @@ namespace gpoeo::app {
 
 struct RunOptions {
   std::vector<std::string> command;
-  std::string policy = "search";
+  std::string policy = "gpoeo";
   std::string max_slowdown_text = "5%";
   double max_slowdown = 0.05;
   std::optional<std::string> gpus;

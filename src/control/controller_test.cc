@@ -65,7 +65,7 @@ class Scene {
   std::unique_ptr<gpu::Device> open() {
     return expect_ok(twin::open_device(bench.twin, 0, gpu::Access::kControl));
   }
-  void start(const char* policy_name = "search", bool measure_only = false) {
+  void start(const char* policy_name = "gpoeo", bool measure_only = false) {
     policy = expect_ok(policy::make_policy(policy_name));
     device = std::make_unique<gpu::testing::FaultyDevice>(
         std::make_unique<gpu::testing::RecordingDevice>(open(), log), faults);
@@ -161,7 +161,7 @@ TEST(Controller, FindsHoldsAndTellsTheTruth) {
     EXPECT_GT(s.clock_writes, 1U);
     EXPECT_TRUE(s.time_to_hold_s && *s.time_to_hold_s < 120) << name;
     EXPECT_NEAR(s.duration_s, 400, 1);
-    EXPECT_EQ(s.policy, "search");
+    EXPECT_EQ(s.policy, "gpoeo");
   }
 }
 
@@ -202,7 +202,7 @@ TEST(Controller, WorksBelowALockFoundBefore) {
 
 TEST(Controller, MeasureOnlyNeverWrites) {
   Scene scene(measured("LSTM"));
-  scene.start("search", true);
+  scene.start("gpoeo", true);
   scene.pass(200);
   const auto s = scene.controller->finish();
   EXPECT_THAT(scene.log.writes(), IsEmpty());

@@ -250,14 +250,17 @@ void Ledger::close_held(report::Session& session) const {
   const auto last_hold = std::ranges::find_if(taken_.rbegin(), taken_.rend(), [](const auto& d) {
     return d.purpose == policy::Purpose::kHold;
   });
-  if (last_hold == taken_.rend() || !last_hold->setting.sm) return;
-  session.held_sm_mhz = to_mhz(*last_hold->setting.sm);
+  if (last_hold == taken_.rend()) return;
+  const policy::ClockSetting& held = last_hold->setting;
+  if (held.sm) session.held_sm_mhz = to_mhz(*held.sm);
+  if (held.memory) session.held_memory_mhz = to_mhz(*held.memory);
+  if (held.power_limit) session.held_power_limit_w = held.power_limit->value();
   // The newest windows only: their number times that of the baselines is what this costs.
   const std::span<const policy::Observation> windows = phases_[current_].windows;
   const auto estimates = policy::estimate(windows.last(std::min(windows.size(), kHeldWindows)));
   if (!estimates || !session.saving) return;
-  for (const auto& e : estimates->clocks) {
-    if (e.sm != *last_hold->setting.sm) continue;
+  for (const auto& e : estimates->settings) {
+    if (e.setting != last_hold->setting) continue;
     session.saving->held_saving = report::Figure{
         1 - e.energy_ratio, std::hypot(e.energy_error, kThermalError * e.energy_ratio)};
     session.saving->held_slowdown = report::Figure{e.time_ratio - 1, e.time_error};

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <vector>
 
 namespace gpoeo::policy {
 namespace {
@@ -55,20 +55,23 @@ std::optional<Estimates> estimate(std::span<const Observation> observations) {
   if (baselines.empty()) return std::nullopt;
 
   struct Sums {
+    ClockSetting setting{};
     double time_weights = 0, time = 0, time_baseline = 0;
     double energy_weights = 0, energy = 0, energy_baseline = 0;
     std::size_t iterations = 0;
     bool held = true;
   };
-  std::map<double, Sums> by_clock;
+  std::vector<Sums> by_setting;
   for (const auto& o : observations) {
-    if (!o.setting.sm) continue;
+    if (o.setting.is_default()) continue;
     const Baseline base = baseline_at(o.at.value(), baselines);
     const double time_ratio = o.time.value() / base.time.value;
     const double energy_ratio = o.energy.value() / base.energy.value;
     const double time_error = o.time_error / o.time;
     const double energy_error = o.energy_error / o.energy;
-    Sums& s = by_clock[o.setting.sm->value()];
+    auto at = std::ranges::find(by_setting, o.setting, &Sums::setting);
+    if (at == by_setting.end()) at = by_setting.insert(at, Sums{.setting = o.setting});
+    Sums& s = *at;
     const double wt = 1 / (time_error * time_error + 1e-8);
     const double we = 1 / (energy_error * energy_error + 1e-8);
     s.time_weights += wt;
@@ -84,8 +87,8 @@ std::optional<Estimates> estimate(std::span<const Observation> observations) {
   Estimates result;
   result.baselines = baselines.size();
   result.last_baseline_at = baselines.back()->at;
-  for (const auto& [sm, s] : by_clock) {
-    ClockEstimate e{.sm = Hertz(sm)};
+  for (const Sums& s : by_setting) {
+    SettingEstimate e{.setting = s.setting};
     e.time_ratio = s.time / s.time_weights;
     // The windows of one clock share their baseline: its variance does not average out.
     e.time_error = e.time_ratio * std::sqrt(1 / s.time_weights + s.time_baseline / s.time_weights);
@@ -94,7 +97,7 @@ std::optional<Estimates> estimate(std::span<const Observation> observations) {
         e.energy_ratio * std::sqrt(1 / s.energy_weights + s.energy_baseline / s.energy_weights);
     e.iterations = s.iterations;
     e.held = s.held;
-    result.clocks.push_back(e);
+    result.settings.push_back(e);
   }
   return result;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the log of observations to one estimate per clock, relative to the default clocks as they
+// From the log of observations to one estimate per setting, relative to the default clocks as they
 // were at about the same time (so that a drifting job does not pass for a slow-down).
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace gpoeo::policy {
 
-// Everything measured at one SM clock, over the default. Ratios: 1 = as at default clocks.
-struct ClockEstimate {
-  Hertz sm;
+// Everything measured at one setting, over the default. Ratios: 1 = as at default clocks.
+struct SettingEstimate {
+  ClockSetting setting{};
   double time_ratio = 1;
   double time_error = 0;  // one standard error, drift of the baseline included
   double energy_ratio = 1;
@@ -23,8 +23,8 @@ struct ClockEstimate {
 };
 
 struct Estimates {
-  std::vector<ClockEstimate> clocks;  // ascending in SM clock, default not among them
-  Seconds last_baseline_at;           // middle of the newest baseline window
+  std::vector<SettingEstimate> settings;  // in order of first use, default not among them
+  Seconds last_baseline_at;               // middle of the newest baseline window
   std::size_t baselines = 0;
 };
 

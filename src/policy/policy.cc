@@ -7,7 +7,6 @@
 #include "policy/constrained_search.h"
 #include "policy/fixed.h"
 #include "policy/gpoeo_paper.h"
-#include "policy/measured_search.h"
 #include "policy/odpp.h"
 #include "policy/zeus.h"
 
@@ -44,7 +43,6 @@ std::string_view to_string(Purpose purpose) {
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
   constexpr std::string_view kStatic = "static:";
   if (name == "gpoeo") return std::make_unique<ConstrainedSearch>();
-  if (name == "search") return std::make_unique<MeasuredSearch>();
   if (name == "gpoeo-paper") return std::make_unique<GpoeoPaper>();
   if (name == "gpoeo-paper:published") {
     return std::make_unique<GpoeoPaper>(GpoeoPaperOptions{.published_reward = true});
@@ -68,7 +66,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
   }
   return make_error(
       ErrorKind::kInvalid,
-      fmt::format("no policy '{}'; there are gpoeo, search, default, static:MHz, power-limit:W, "
+      fmt::format("no policy '{}'; there are gpoeo, default, static:MHz, power-limit:W, "
                   "gpoeo-paper, gpoeo-paper:published, odpp and zeus",
                   name));
 }

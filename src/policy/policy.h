@@ -116,8 +116,9 @@ class Policy {
                           std::span<const Observation> observations) const = 0;
 };
 
-// "search" (measured search on the SM clock), "default", "static:MHz". kInvalid with the list of
-// names for anything else.
+// "gpoeo" (constrained_search.h), "default", "static:MHz", "power-limit:W" and the rivals
+// "gpoeo-paper", "gpoeo-paper:published", "odpp" and "zeus". kInvalid with the list of names for
+// anything else.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name);
 
 }  // namespace gpoeo::policy

@@ -9,7 +9,6 @@
 #include <cstdlib>
 
 #include "policy/constrained_search.h"
-#include "policy/measured_search.h"
 #include "policy/testing/simulated_job.h"
 #include "response/response_curve.h"
 
@@ -42,7 +41,7 @@ struct Trial {
   const char* table = "a100";
   std::uint64_t first_seed = 1000;
   std::string_view only{};  // one workload
-  std::uint64_t seeds = 40;
+  std::uint64_t seeds = 12;
   bool memory = false;  // SM x memory clocks
 };
 
@@ -151,75 +150,36 @@ Score printed(const Trial& trial) {
 TEST(ShippedCurves, SavesNearlyAllAtFivePercent) {
   const Score s = printed({});
   EXPECT_GE(s.ratio, 0.95);
-  EXPECT_GE(s.net_ratio, 0.90);
+  EXPECT_GE(s.net_ratio, 0.93);
   EXPECT_LE(s.violations, 0.03);
 }
 
-TEST(ShippedCurves, Long) { printed({.job_s = 1800, .first_seed = 5000, .seeds = 20}); }
-TEST(ShippedCurves, Titan) {
-  printed({.job_s = 1800, .table = "titanx", .first_seed = 6000, .seeds = 10, .memory = true});
-}
-
-// The options were chosen on the seeds above and on this card's tables; these were not looked at.
-TEST(ShippedCurves, SavesOnOtherSeedsAndAnotherCardToo) {
-  const Score seeds = printed({.first_seed = 777'000});
-  EXPECT_GE(seeds.ratio, 0.93);
-  EXPECT_LE(seeds.violations, 0.05);
-  const Score card = printed({.table = "titanx", .first_seed = 778'000});
-  EXPECT_LE(card.violations, 0.05);
-  // Its clocks lie 38 MHz apart, and the best one of many jobs is slower by 4.8 to 5.0 %: too near
-  // to the limit to be held.
-  EXPECT_GE(card.ratio, 0.7);
+// The options were chosen on this card's tables, though not on these seeds.
+TEST(ShippedCurves, SavesOnAnotherCardToo) {
+  const Score sm = printed({.table = "titanx", .first_seed = 778'000});
+  EXPECT_LE(sm.violations, 0.05);
+  EXPECT_GE(sm.ratio, 0.75);
+  const Score both = printed(
+      {.job_s = 1800, .table = "titanx", .first_seed = 779'000, .seeds = 4, .memory = true});
+  EXPECT_LE(both.violations, 0.05);
+  EXPECT_GE(both.saving, 0.85 * both.oracle);
 }
 
 // Bound by the host down to a third of the clock: what saves most lies far below the first probe.
 TEST(ShippedCurves, GoesFarDownWhereTimeStandsStill) {
-  EXPECT_GE(score({.only = "kmeans"}).ratio, 0.95);
-  EXPECT_GE(score({.only = "LSTM"}).ratio, 0.975);
+  EXPECT_GE(score({.job_s = 900, .only = "kmeans"}).ratio, 0.95);
+  EXPECT_GE(score({.job_s = 900, .only = "LSTM"}).ratio, 0.975);
 }
 
 TEST(ShippedCurves, OtherLimitsLengthsAndNoise) {
   for (const double limit : {0.01, 0.02, 0.10}) {
-    EXPECT_LE(printed({.limit = limit}).violations, 0.05) << limit;
+    EXPECT_LE(printed({.limit = limit, .seeds = 10}).violations, 0.05) << limit;
   }
   for (const double job_s : {120.0, 300.0, 1800.0}) {
-    EXPECT_LE(printed({.job_s = job_s}).violations, 0.05) << job_s;
+    EXPECT_LE(printed({.job_s = job_s, .seeds = 10}).violations, 0.05) << job_s;
   }
-  EXPECT_LE(printed({.noise = 2}).violations, 0.05);
+  EXPECT_LE(printed({.noise = 2, .seeds = 10}).violations, 0.05);
 }
 
-}  // namespace
-}  // namespace gpoeo::policy
-namespace gpoeo::policy {
-namespace {
-TEST(ShippedCurves, Trace) {
-  const char* name = std::getenv("WL");
-  if (!name) GTEST_SKIP();
-  const char* tab = std::getenv("TAB");
-  const auto path = std::filesystem::path(GPOEO_SOURCE_DIR) / "data/tables" /
-                    (std::string(tab ? tab : "a100") + ".csv");
-  const auto table = response::read_response_table(path);
-  const auto curves = response::WorkloadCurves::fit(**table->find(name));
-  Problem problem{.sm_clocks = {}, .max_slowdown = 0.05};
-  for (const double mhz : curves->lines()[0].x) problem.sm_clocks.push_back(megahertz(mhz));
-  const Response response = testing::of_sm_clock([&](Hertz f) {
-    const auto r = curves->at({.sm_mhz = to_mhz(f)});
-    return testing::Reply{.time = r.relative_time, .power = *r.relative_power};
-  });
-  const std::uint64_t seed = std::stoull(std::getenv("SEED"));
-  const auto o =
-      simulate(ConstrainedSearch(), problem, response,
-               {.job_s = 1800, .iteration_s = iteration_s(seed, 20), .seed = 5000 + seed});
-  for (std::size_t i = 0; i < o.observations.size(); ++i) {
-    const auto& ob = o.observations[i];
-    const auto& d = o.decisions[i];
-    const auto r = d.setting.is_default() ? testing::Reply{} : response(d.setting);
-    fmt::print(
-        "{:7.1f} s n {:3} {:9} {:14} true {:+.2f} % t, {:+.2f} % e | seen {:.4f}+-{:.4f} | {}\n",
-        ob.at.value(), ob.iterations, to_string(d.purpose), to_string(d.setting),
-        100 * (r.time - 1), 100 * (r.time * r.power - 1), ob.time.value(), ob.time_error.value(),
-        d.why);
-  }
-}
 }  // namespace
 }  // namespace gpoeo::policy

@@ -98,6 +98,8 @@ std::string to_json(const Session& s) {
          {"saving", s.saving ? to_json(*s.saving) : json(nullptr)},
          {"no_saving_reason", s.saving ? json(nullptr) : json(s.no_saving_reason)},
          {"held_sm_mhz", or_null(s.held_sm_mhz)},
+         {"held_memory_mhz", or_null(s.held_memory_mhz)},
+         {"held_power_limit_w", or_null(s.held_power_limit_w)},
          {"time_to_hold_s", or_null(s.time_to_hold_s)},
          {"exploring_s", s.exploring_s},
          {"clock_writes", s.clock_writes},

@@ -10,6 +10,16 @@
 namespace gpoeo::report {
 namespace {
 
+std::string held_setting(const Session& s) {
+  std::vector<std::string> parts;
+  if (s.held_sm_mhz) parts.push_back(fmt::format("SM {:.0f} MHz", *s.held_sm_mhz));
+  if (s.held_memory_mhz) parts.push_back(fmt::format("memory {:.0f} MHz", *s.held_memory_mhz));
+  if (s.held_power_limit_w) {
+    parts.push_back(fmt::format("power limit {:.0f} W", *s.held_power_limit_w));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 // Two-sided 90 % of a normal distribution.
 constexpr double kInterval90 = 1.645;
 
@@ -91,8 +101,8 @@ void add_saving(Lines& lines, const Session& s) {
   lines.add("energy saved", "{} net, searching included", format_percent(s.saving->net_saving));
   lines.add("time", "{} net (limit {:+.1f} %)", format_percent(s.saving->net_slowdown),
             100 * s.max_slowdown);
-  if (s.saving->held_saving && s.saving->held_slowdown && s.held_sm_mhz) {
-    lines.add("at the clock", "SM {:.0f} MHz: {} saved, {} time", *s.held_sm_mhz,
+  if (s.saving->held_saving && s.saving->held_slowdown) {
+    lines.add("at the clock", "{}: {} saved, {} time", held_setting(s),
               format_percent(*s.saving->held_saving), format_percent(*s.saving->held_slowdown));
   }
 }

@@ -95,7 +95,10 @@ struct Session {
   std::optional<SavingSection> saving;
   std::string no_saving_reason;  // why `saving` is absent
 
+  // What was held last; absent = as the driver runs it by default.
   std::optional<double> held_sm_mhz;
+  std::optional<double> held_memory_mhz;
+  std::optional<double> held_power_limit_w;
   std::optional<double> time_to_hold_s;
   double exploring_s = 0;
   unsigned clock_writes = 0;

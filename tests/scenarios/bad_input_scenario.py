@@ -36,7 +36,7 @@ class BadInput(Scenario):
                      env={"GPOEO_MAX_SLOWDOWN": "lots"})
 
     def test_unknown_policy(self):
-        self.refused("--twin", "a100", "--policy", "magic", code=2, names=["magic", "search"])
+        self.refused("--twin", "a100", "--policy", "magic", code=2, names=["magic", "gpoeo"])
 
     def test_unreadable_config(self):
         config = self.folder / ".gpoeo.toml"
@@ -48,7 +48,7 @@ class BadInput(Scenario):
         self.refused("--twin", "a100", code=2, names=[".gpoeo.toml:1"])
 
     def test_config_with_an_unknown_key(self):
-        (self.folder / ".gpoeo.toml").write_text('polcy = "search"\n')
+        (self.folder / ".gpoeo.toml").write_text('polcy = "gpoeo"\n')
         self.refused("--twin", "a100", code=2, names=[".gpoeo.toml:1", "polcy", "policy"])
 
     def test_corrupt_device_file(self):
