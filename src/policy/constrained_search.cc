@@ -88,12 +88,28 @@ class Outlook {
   };
   Probe best_probe(std::size_t hold) const {
     Probe best;
+    const double allowance = allowance_s();
     for (std::size_t k = 1; k < candidates_.size(); ++k) {
       if (k == hold || !may_look(k) || !opened(candidates_[k].line)) continue;
+      if (downside_s(k) > allowance) continue;
       const double profit = horizon_s() * knowledge_gain(k, hold) - probe_cost_s(k, hold);
       if (profit > best.profit) best = {k, profit};
     }
     return best;
+  }
+
+  // Where nothing promises anything, before default clocks are left alone for good: the lowest
+  // setting believed to be within the limit, or else the nearest to default. Whoever says that
+  // there is nothing to gain must have looked once.
+  std::size_t check() const {
+    const double allowance = allowance_s();
+    std::size_t lowest = 0;
+    for (std::size_t k = 1; k < candidates_.size() && candidates_[k].line == 0; ++k) {
+      if (downside_s(k) > allowance) break;
+      if (lowest != 0 && !within(k, 0)) break;
+      lowest = k;
+    }
+    return lowest;
   }
 
   // Whether the choice hangs on how well default clocks are known.
@@ -152,6 +168,28 @@ class Outlook {
            options_.look_again_s * static_cast<double>(looks.windows);
   }
 
+  // What may be lost by looking, in seconds at default clocks' energy: a small share of what was
+  // run already, and what was gained by now. A job that ends early must not have lost by us.
+  double allowance_s() const {
+    double gained = 0;
+    for (const Evidence& e : log_.blocks) {
+      const Belief& b = beliefs_[e.candidate];
+      gained += e.span_s * (1 - std::exp(b.time + b.power));
+    }
+    return options_.most_loss * std::max(log_.measured_s, options_.shortest_job_s) + 0.5 * gained;
+  }
+
+  // How much a look at `k` loses when things are as bad as may well be.
+  double downside_s(std::size_t k) const {
+    const double worst =
+        worths_[k].value + options_.downside_sigmas * beliefs_.contrast_error(k, 0, time_weight_);
+    return probe_seconds(k) * std::max(0.0, std::expm1(worst));
+  }
+
+  double probe_seconds(std::size_t k) const {
+    return beliefs_[k].time_error > kDarkError ? kGlance.longest.value() : options_.probe_s;
+  }
+
   // How likely it is that `k` is found to be within the limit by a measurement that moves what is
   // believed of its time by about `moved`.
   double admission(std::size_t k, double moved) const {
@@ -183,9 +221,7 @@ class Outlook {
     const double worse = expected_positive(worths_[k].value - worths_[hold].value,
                                            beliefs_.contrast_error(k, hold, time_weight_));
     const double slow = expected_positive(beliefs_[k].time - limit_, beliefs_[k].time_error);
-    const double seconds =
-        beliefs_[k].time_error > kDarkError ? kGlance.longest.value() : options_.probe_s;
-    return seconds * (worse + slow) + options_.write_cost_s * 0.2;
+    return probe_seconds(k) * (worse + slow) + options_.write_cost_s * 0.2;
   }
 
   const ConstrainedSearchOptions& options_;
@@ -248,6 +284,11 @@ Decision ConstrainedSearch::decide(const Problem& problem,
       const bool dark = outlook.belief(probe.candidate).time_error > kDarkError;
       return at(Purpose::kProbe, candidates[probe.candidate].setting, dark ? kGlance : kProbe,
                 outlook.expectation(probe.candidate));
+    }
+  }
+  if (hold == 0 && log.probes == 0) {
+    if (const std::size_t k = outlook.check(); k != 0) {
+      return at(Purpose::kProbe, candidates[k].setting, kProbe, outlook.expectation(k));
     }
   }
   if (hold != 0) {

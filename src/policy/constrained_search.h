@@ -33,6 +33,10 @@ struct ConstrainedSearchOptions {
   double write_cost_s = 4;  // what changing clocks costs, in seconds at default clocks
   double least_horizon_s = 300;
   double most_horizon_s = 1200;
+  // Of the energy used so far, or of that of so short a job, may be lost by looking.
+  double most_loss = 0.004;
+  double shortest_job_s = 120;
+  double downside_sigmas = 1.6;
   std::size_t most_probes = 16;
   std::size_t free_moves = 3;  // made at once; later ones ever rarer
   double pace_s = 45;
