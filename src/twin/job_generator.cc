@@ -50,10 +50,10 @@ constexpr KindRanges kKinds[] = {
      .occupancy = {0.1, 1.0}},
     // memory-bound
     {.host = {0.0, 0.3},
-     .compute = {0.1, 0.6},
+     .compute = {0.03, 0.6},
      .memory = {0.8, 1.0},
-     .fixed = {0.0, 0.3},
-     .pipes = {0.02, 0.4},
+     .fixed = {0.0, 0.2},
+     .pipes = {0.02, 0.5},
      .tensor = {0, 0.2},
      .resident = {0.7, 1.0},
      .occupancy = {0.3, 1.0}},
@@ -91,13 +91,17 @@ double draw(Random& random, Range range) {
   return range.low + (range.high - range.low) * next_uniform(random);
 }
 
+// Small values more often.
+double draw_low(Random& random, Range range) {
+  const double lot = next_uniform(random);
+  return range.low + (range.high - range.low) * lot * lot;
+}
+
 AnalyticResponse draw_response(Random& random, const KindRanges& kind) {
   AnalyticResponse r;
   const double compute = draw(random, kind.compute);
   const double memory = draw(random, kind.memory);
-  // Mostly small: squared.
-  const double lot = next_uniform(random);
-  const double fixed = kind.fixed.low + (kind.fixed.high - kind.fixed.low) * lot * lot;
+  const double fixed = draw_low(random, kind.fixed);
   r.overlap = draw(random, {0.4, 1.0});
   // To shares of the kernel time, which is 1.
   const double total =
@@ -171,7 +175,7 @@ JobSpec generate_job(std::uint64_t seed, int index) {
   JobSpec job;
   job.name = fmt::format("{}-{:04}", to_string(kind), index);
   job.iteration_s = 0.05 * std::pow(60.0, next_uniform(random));
-  const double host = draw(random, ranges.host);
+  const double host = draw_low(random, ranges.host);
   const double copy = next_uniform(random) < 0.3 ? host * draw(random, {0.05, 0.4}) : 0.0;
   const int kernels = next_uniform(random) < 0.5 ? 1 : next_uniform(random) < 0.5 ? 2 : 3;
   VariantSpec variant;
