@@ -25,6 +25,7 @@ ALLOWED = {
     "policy": {"base"},
     "report": {"base"},
     "control": {"base", "gpu", "iteration", "policy", "report", "telemetry", "wire"},
+    "bench": {"base", "control", "gpu", "policy", "report", "response", "telemetry", "twin"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 

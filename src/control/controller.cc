@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "control/gpu_channel.h"
+#include "control/problem.h"
 
 namespace gpoeo::control {
 namespace {
@@ -72,14 +73,10 @@ Controller::Controller(ControllerInput input)
   for (GpuInput& gpu : input.gpus) {
     gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
   }
+  problem_ = choices(gpus_);
   problem_.max_slowdown = input.max_slowdown;
-  problem_.sm_clocks = gpus_.front()->device().capabilities().sm_clocks();
-  // A lock that somebody set before us is a bound for us too.
-  for (const auto& gpu : gpus_) {
-    if (const auto bound = gpu->found_upper_clock()) {
-      std::erase_if(problem_.sm_clocks, [&](Hertz f) { return f > *bound; });
-    }
-  }
+  problem_.objective = input.objective;
+  problem_.cost_eta = input.cost_eta;
   for (const auto& gpu : gpus_) {
     for (const auto& healed : gpu->healed_notes()) ledger_.add_note(healed);
   }
@@ -363,8 +360,10 @@ bool Controller::impossible_response(const policy::Observation& now) const {
   const double error =
       ratio * std::hypot(now.time_error / now.time, baseline->time_error / baseline->time);
   const double margin = kImpossibleMargin + kImpossibleSigmas * error;
-  const double most = problem_.sm_clocks.back() / *now.setting.sm;
-  return ratio < 1 - margin || ratio > most + margin;
+  if (ratio < 1 - margin) return true;
+  // How much slower a slow memory clock or a power limit may make it is not known.
+  if (now.setting.memory || now.setting.power_limit) return false;
+  return ratio > problem_.sm_clocks.back() / *now.setting.sm + margin;
 }
 
 bool Controller::work_changed(const policy::Observation& now) const {

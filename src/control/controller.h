@@ -35,6 +35,8 @@ struct ControllerInput {
   ProgressReader* progress = nullptr;
   const policy::Policy* policy = nullptr;
   double max_slowdown = 0.05;
+  policy::Objective objective = policy::Objective::kEnergy;
+  double cost_eta = 0.5;            // kCost only
   std::string measure_only_reason;  // set when the guards are null
 };
 
