@@ -160,6 +160,14 @@ void Controller::take_progress(Instant now) {
   if (window_) window_->add(ends);
 }
 
+// The last ends. What only now turns out to be the unit has nothing to be compared with any more.
+void Controller::finish_progress(Instant now) {
+  progress_.finish(now);
+  for (std::string& note : progress_.take_notes()) ledger_.add_note(std::move(note));
+  if (progress_.generation() != generation_) return;
+  ledger_.add_iteration_ends(progress_.take_ends());
+}
+
 // Forgets what was measured: it was other work.
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
   ledger_.new_phase(began);
@@ -388,7 +396,9 @@ void Controller::enter(State state, const std::string& why) {
 
 LiveStatus Controller::live_status() const {
   const Instant now = clock_.now();
-  LiveStatus s{.state = state_, .elapsed_s = elapsed_s(now), .iterations = ledger_.iterations()};
+  LiveStatus s{.state = state_,
+               .elapsed_s = elapsed_s(now),
+               .iterations = progress_.iterations().value_or(ledger_.iterations())};
   s.iterations_per_s = ledger_.rate(now);
   for (const auto& gpu : gpus_) {
     if (const auto power = gpu->newest_power()) s.power_w = s.power_w.value_or(0) + power->value();
@@ -423,7 +433,6 @@ report::Session Controller::finish() {
   session.max_slowdown = problem_.max_slowdown;
   session.measure_only_reason = measure_only_reason_;
   session.duration_s = elapsed_s(now);
-  session.progress_source = std::string(to_string(progress_.source()));
   for (const auto& gpu : gpus_) {
     add_to_books(*gpu, gpu->close(now));
     session.clock_writes += gpu->clock_writes();
@@ -431,8 +440,11 @@ report::Session Controller::finish() {
     session.simulated = session.simulated || gpu->device().identity().simulated;
   }
   watch_device_events();
-  take_progress(now);
+  finish_progress(now);
   ledger_.close(session);
+  session.iterations = progress_.iterations().value_or(session.iterations);
+  session.progress_source = std::string(to_string(progress_.source()));
+  session.launch_log = progress_.launch_log();
   if (const std::string reason = why_nothing_is_claimed(session); !reason.empty()) {
     session.saving.reset();
     session.no_saving_reason = reason;

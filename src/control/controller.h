@@ -75,6 +75,7 @@ class Controller {
   void add_to_books(const GpuChannel& gpu, const std::optional<GpuChannel::Stretch>& stretch);
   void watch_device_events();
   void take_progress(Instant now);
+  void finish_progress(Instant now);
   // `began`: when the other work began, if that was noticed only now.
   void restart(const std::string& why, std::optional<Instant> began = std::nullopt);
   void decide();
