@@ -18,16 +18,18 @@ struct MeasureOptions {
   std::string clocks;        // "all", or a list of MHz; empty: `points` of them
   int points = 12;           // SM clocks, evenly from a third of the highest to the highest
   int repeats = 1;
-  double seconds = 8;        // at each setting, settling not counted
-  int default_every = 6;     // settings between two looks at default clocks
+  double seconds = 8;  // at each setting, settling not counted
+  double warm_up_s = 15;
+  int default_every = 6;  // settings between two looks at default clocks
   std::uint64_t seed = 1;
-  std::string workload;      // its name in the table; empty: from the command
+  std::string workload;  // its name in the table; empty: from the command
   std::string output;
+  bool force = false;  // write over a file that is there
   std::optional<std::string> gpus;
   BackendOptions backend;
-  bool yes = false;
+  bool yes = false;  // do not ask
   bool quiet = false;
-  bool no_guardian = false;
+  bool no_inject = false;
   std::string check;  // only look at this table
 };
 

@@ -27,7 +27,8 @@ int check_table(const std::string& file) {
     }
   }
   fmt::print(
-      "{}: {} workloads, {} lines; {} points taken for outliers, {} rising times pooled, {} repeats "
+      "{}: {} workloads, {} lines; {} points taken for outliers, {} rising times pooled, {} "
+      "repeats "
       "left out\n",
       file, table->workloads.size(), lines, outliers, pooled, left_out);
   return kExitOk;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "control/gpu_channel.h"
+#include "control/observe.h"
 #include "control/problem.h"
 
 namespace gpoeo::control {
@@ -335,24 +336,8 @@ void Controller::await_window(Instant now) {
 }
 
 std::optional<policy::Observation> Controller::observe() {
-  policy::Observation o;
-  double energy_variance = 0;
-  for (const auto& gpu : gpus_) {
-    const auto measured = gpu->iteration_energy(window_->ends());
-    if (!measured) return std::nullopt;
-    o.iterations = measured->iterations;
-    o.time = measured->time;
-    o.time_error =
-        measured->time_error.value_or(measured->time * window_->relative_error().value_or(0.05));
-    o.energy += measured->energy;
-    const Joules error = measured->energy_error.value_or(measured->energy * 0.05);
-    energy_variance += error.value() * error.value();
-    o.held = o.held && gpu->held();
-  }
-  o.energy_error = Joules(std::sqrt(energy_variance));
-  o.setting = decision_->setting;
-  const auto ends = window_->ends();
-  o.at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
+  auto o = observe_window(gpus_, *window_, started_);
+  if (o) o->setting = decision_->setting;
   return o;
 }
 

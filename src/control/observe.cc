@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/observe.h"
+
+#include <cmath>
+
+namespace gpoeo::control {
+
+std::optional<policy::Observation> observe_window(std::span<const std::unique_ptr<GpuChannel>> gpus,
+                                                  const IterationWindow& window, Instant started) {
+  // Where too few iterations say anything about it.
+  constexpr double kUnknownError = 0.05;
+  policy::Observation o;
+  double energy_variance = 0;
+  for (const auto& gpu : gpus) {
+    const auto measured = gpu->iteration_energy(window.ends());
+    if (!measured) return std::nullopt;
+    o.iterations = measured->iterations;
+    o.time = measured->time;
+    o.time_error = measured->time_error.value_or(measured->time *
+                                                 window.relative_error().value_or(kUnknownError));
+    o.energy += measured->energy;
+    const Joules error = measured->energy_error.value_or(measured->energy * kUnknownError);
+    energy_variance += error.value() * error.value();
+    o.held = o.held && gpu->held();
+  }
+  o.energy_error = Joules(std::sqrt(energy_variance));
+  const auto ends = window.ends();
+  const auto since = [&](Instant t) { return to_seconds(t - started).value(); };
+  o.at = Seconds((since(ends.front()) + since(ends.back())) / 2);
+  return o;
+}
+
+}  // namespace gpoeo::control
