@@ -114,9 +114,10 @@ Result<std::vector<policy::ClockSetting>> settings_of(const MeasureOptions& opti
 // How the table was made, for its head.
 std::string command_line(const MeasureOptions& o) {
   return fmt::format(
-      "gpoeo measure --sweep {} {} --repeats {} --seconds-per-clock {:g} --seed {} -- {}", o.sweep,
-      o.clocks.empty() ? fmt::format("--points {}", o.points) : "--clocks " + o.clocks, o.repeats,
-      o.seconds, o.seed, fmt::join(o.command, " "));
+      "gpoeo measure --sweep {} {} --repeats {} --seconds-per-clock {:g} --soak {:g} --seed {} -- "
+      "{}",
+      o.sweep, o.clocks.empty() ? fmt::format("--points {}", o.points) : "--clocks " + o.clocks,
+      o.repeats, o.seconds, o.soak_s, o.seed, fmt::join(o.command, " "));
 }
 
 Result<Prepared> prepare(const MeasureOptions& options, Backend& backend) {
@@ -135,13 +136,14 @@ Result<Prepared> prepare(const MeasureOptions& options, Backend& backend) {
                 .least = Seconds(options.seconds),
                 .longest = Seconds(10 * options.seconds),
                 .precision = 0};
+  input.soak = Seconds(options.soak_s);
   input.warm_up = Seconds(options.warm_up_s);
   prepared.sweep = std::make_unique<control::Sweep>(std::move(input));
   GPOEO_TRY(const auto settings, settings_of(options, prepared.sweep->choices()));
   auto order = control::sweep_order(settings, options.repeats, options.default_every, options.seed);
   constexpr double kSettling = 1.5;  // seconds, about
-  prepared.seconds =
-      options.warm_up_s + static_cast<double>(order.size()) * (options.seconds + kSettling);
+  prepared.seconds = options.warm_up_s + static_cast<double>(order.size()) *
+                                             (options.seconds + options.soak_s + kSettling);
 
   SweepTable& table = prepared.table;
   table.workload = response::valid_workload_name(

@@ -19,6 +19,7 @@ struct MeasureOptions {
   int points = 12;           // SM clocks, evenly from a third of the highest to the highest
   int repeats = 1;
   double seconds = 8;  // at each setting, settling not counted
+  double soak_s = 10;  // at each setting, before it is measured
   double warm_up_s = 15;
   int default_every = 6;  // settings between two looks at default clocks
   std::uint64_t seed = 1;

@@ -28,6 +28,10 @@ void add_measure(CLI::App& root, Invocation& invocation) {
   verb->add_option("--seconds-per-clock", o->seconds,
                    "Whole iterations over at least so long at each setting; default 8")
       ->check(CLI::Range(1.0, 3600.0));
+  verb->add_option(
+          "--soak", o->soak_s,
+          "Seconds at each setting before it is measured, so that heat settles; default 10")
+      ->check(CLI::Range(0.0, 3600.0));
   verb->add_option("--warm-up", o->warm_up_s,
                    "Seconds at default clocks before the first window; default 15")
       ->check(CLI::Range(0.0, 3600.0));

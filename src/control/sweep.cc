@@ -54,6 +54,7 @@ std::vector<policy::ClockSetting> sweep_order(const std::vector<policy::ClockSet
 Sweep::Sweep(SweepInput input)
     : clock_(*input.clock),
       goal_(input.goal),
+      soak_(input.soak),
       warm_up_(input.warm_up),
       silence_(input.silence),
       started_(input.clock->now()) {
@@ -103,7 +104,8 @@ Instant Sweep::step() {
       if (!at) return next;
       settled_at = std::max(settled_at, *at);
     }
-    open_window(settled_at);
+    if (now < settled_at + to_duration(soak_)) return next;
+    open_window(settled_at + to_duration(soak_));
   } else {
     await_window(now);
   }
