@@ -12,7 +12,6 @@ namespace gpoeo::response {
 namespace {
 
 constexpr double kLeastNoise = 3e-3;  // as SmoothOptions
-constexpr double kGone = 4.685;       // Tukey's biweight is 0 from here on
 constexpr std::size_t kNamed = 4;     // outliers named in a line
 
 bool on_line(const Point& point, const Line& line) {
@@ -27,16 +26,14 @@ double position(const Point& point, const Line& line) {
   return line.axis == Line::Axis::kSmClock ? *point.setting.sm_mhz : *point.setting.power_limit_w;
 }
 
-std::vector<OffPoint> outliers(const std::vector<OffPoint>& off, double noise) {
-  std::vector<OffPoint> far;
-  std::ranges::copy_if(off, std::back_inserter(far), [&](const OffPoint& p) {
-    return std::abs(p.off) > kGone * std::max(noise, kLeastNoise);
-  });
-  return far;
+// The `count` points that lie farthest off.
+std::vector<OffPoint> farthest(std::vector<OffPoint> off, int count) {
+  std::ranges::sort(off, std::greater(), [](const OffPoint& p) { return std::abs(p.off); });
+  off.resize(std::min(off.size(), static_cast<std::size_t>(count)));
+  return off;
 }
 
-std::string name_outliers(std::vector<OffPoint> points) {
-  std::ranges::sort(points, std::greater(), [](const OffPoint& p) { return std::abs(p.off); });
+std::string name_outliers(const std::vector<OffPoint>& points) {
   std::string text;
   for (std::size_t i = 0; i < std::min(points.size(), kNamed); ++i)
     text +=
@@ -85,6 +82,7 @@ LineCheck check_line(const Workload& workload, const WorkloadCurves& curves, con
                   .mem_mhz = line.mem_mhz,
                   .power_limit_w = line.power_limit_w,
                   .axis = line.axis,
+                  .driver_clocks = line.driver_clocks,
                   .points = static_cast<int>(points.size()),
                   .time = line.relative_time.residuals(),
                   .power = line.power_w ? line.power_w->residuals() : Residuals{}};
@@ -101,8 +99,8 @@ LineCheck check_line(const Workload& workload, const WorkloadCurves& curves, con
     }
     if (p->power_w && line.power_w) power_off.push_back({x, *p->power_w / line.power_w->at(x) - 1});
   }
-  check.time_outliers = outliers(time_off, check.time.noise);
-  check.power_outliers = outliers(power_off, check.power.noise);
+  check.time_outliers = farthest(std::move(time_off), check.time.outliers);
+  check.power_outliers = farthest(std::move(power_off), check.power.outliers);
   for (const auto& counter : line.counters) check.counters += counter ? 1 : 0;
   return check;
 }
@@ -123,8 +121,10 @@ std::string describe_head() {
 std::string describe(const LineCheck& c) {
   std::string text =
       fmt::format("{:<24} {:>7} {:>6} {:>5} | {:>13.2f} | {:>13.2f} |", c.workload.substr(0, 24),
-                  c.mem_mhz ? fmt::format("{:g}", *c.mem_mhz) : "-", c.points, c.rows,
-                  100 * c.time.noise, 100 * c.power.noise);
+                  c.mem_mhz         ? fmt::format("{:g}", *c.mem_mhz)
+                  : c.driver_clocks ? "default"
+                                    : "-",
+                  c.points, c.rows, 100 * c.time.noise, 100 * c.power.noise);
   const char* separator = " ";
   const auto add = [&](const std::string& part) {
     text += separator + part;
@@ -144,13 +144,14 @@ std::string describe(const LineCheck& c) {
     add(fmt::format("{} times rose with the clock, pooled (worst {:+.1f} % at {:g})", c.rising,
                     100 * c.worst_rise, c.worst_rise_at));
   if (c.default_off && std::abs(*c.default_off) > std::max(kLeastNoise, 2 * c.time.noise))
-    add(fmt::format("the default point lies {:+.1f} % off its curve, which stands",
+    add(fmt::format("the default point lies {:+.1f} % off its curve, whose value is taken",
                     100 * *c.default_off));
   if (c.without_time > 0) add(fmt::format("{} without time", c.without_time));
   if (c.without_power > 0) add(fmt::format("{} without power", c.without_power));
   if (c.counters == 0) add("no counters");
-  if (c.time.lambda == 0) add("too few points to smooth");
-  if (separator == std::string_view(" ")) add("smoothed, nothing else");
+  if (c.time.lambda == 0 && c.points > 1) add("too few points to smooth");
+  if (separator == std::string_view(" "))
+    add(c.points > 1 ? "smoothed, nothing else" : "stands for itself");
   return text;
 }
 

@@ -23,6 +23,7 @@ struct LineCheck {
   std::string workload;
   std::optional<double> mem_mhz{}, power_limit_w{};
   Line::Axis axis = Line::Axis::kSmClock;
+  bool driver_clocks = false;
   int points = 0, rows = 0;
   int left_out = 0;  // repeats that were not averaged
   int without_time = 0, without_power = 0;
@@ -30,7 +31,7 @@ struct LineCheck {
   int repeated = 0;
   std::optional<double> median_scatter{}, worst_scatter{};
   Residuals time, power;
-  // Beyond 4.685 standard deviations of the measurement, where Tukey's biweight is 0.
+  // Points with less than half weight in the fit, farthest first.
   std::vector<OffPoint> time_outliers{}, power_outliers{};
   // Neighbours whose time rises with the clock by more than two standard deviations of the
   // difference (at least 0.3 %): pooled, since no work gets slower by a higher clock.
