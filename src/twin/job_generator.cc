@@ -28,7 +28,7 @@ struct KindRanges {
 };
 
 // By hand, wide enough to hold every measured A100 workload at default clocks (gr_active 0.02 to 1,
-// dram_active 0 to 0.86, time at half clock 1.0 to 1.46 of default's).
+// dram_active 0 to 0.86, time at 960 MHz 1.0 to 1.46 of default's).
 constexpr KindRanges kKinds[] = {
     // host-bound: input pipelines, eager launches, solvers with little on the GPU
     {.host = {0.45, 0.98},
@@ -52,7 +52,7 @@ constexpr KindRanges kKinds[] = {
     {.host = {0.0, 0.3},
      .compute = {0.03, 0.6},
      .memory = {0.8, 1.0},
-     .fixed = {0.0, 0.2},
+     .fixed = {0.0, 0.12},
      .pipes = {0.02, 0.5},
      .tensor = {0, 0.2},
      .resident = {0.7, 1.0},
@@ -101,7 +101,7 @@ AnalyticResponse draw_response(Random& random, const KindRanges& kind) {
   AnalyticResponse r;
   const double compute = draw(random, kind.compute);
   const double memory = draw(random, kind.memory);
-  const double fixed = draw_low(random, kind.fixed);
+  const double fixed = draw(random, kind.fixed);
   r.overlap = draw(random, {0.4, 1.0});
   // To shares of the kernel time, which is 1.
   const double total =
