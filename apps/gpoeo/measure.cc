@@ -5,22 +5,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
 #include <filesystem>
-#include <future>
 #include <iostream>
-#include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "control/sweep.h"
 #include "job_process.h"
+#include "measure_jobs.h"
 #include "measure_table.h"
 #include "response/table_writer.h"
 #include "ring_folder.h"
@@ -29,16 +25,7 @@
 namespace gpoeo::app {
 namespace {
 
-// The job gets so long to end by itself when it was asked to.
-constexpr auto kEndPatience = std::chrono::seconds(10);
 constexpr double kLowestShare = 1.0 / 3;  // of the highest SM clock, where --points begins
-
-// What the control thread and the main thread share.
-struct Switches {
-  StopFlag stop;  // the job is over
-  std::atomic<int> signal{0};
-  std::atomic<bool> sweep_over{false};
-};
 
 struct Prepared {
   std::unique_ptr<control::Journal> journal;
@@ -114,10 +101,11 @@ Result<std::vector<policy::ClockSetting>> settings_of(const MeasureOptions& opti
 // How the table was made, for its head.
 std::string command_line(const MeasureOptions& o) {
   return fmt::format(
-      "gpoeo measure --sweep {} {} --repeats {} --seconds-per-clock {:g} --soak {:g} --seed {} -- "
-      "{}",
-      o.sweep, o.clocks.empty() ? fmt::format("--points {}", o.points) : "--clocks " + o.clocks,
-      o.repeats, o.seconds, o.soak_s, o.seed, fmt::join(o.command, " "));
+      "gpoeo measure --sweep {} {} --repeats {} {} --seed {} -- {}", o.sweep,
+      o.clocks.empty() ? fmt::format("--points {}", o.points) : "--clocks " + o.clocks, o.repeats,
+      o.whole_runs ? "--whole-runs"
+                   : fmt::format("--seconds-per-clock {:g} --soak {:g}", o.seconds, o.soak_s),
+      o.seed, fmt::join(o.command, " "));
 }
 
 Result<Prepared> prepare(const MeasureOptions& options, Backend& backend) {
@@ -136,14 +124,17 @@ Result<Prepared> prepare(const MeasureOptions& options, Backend& backend) {
                 .least = Seconds(options.seconds),
                 .longest = Seconds(10 * options.seconds),
                 .precision = 0};
+  input.whole_runs = options.whole_runs;
   input.soak = Seconds(options.soak_s);
   input.warm_up = Seconds(options.warm_up_s);
   prepared.sweep = std::make_unique<control::Sweep>(std::move(input));
   GPOEO_TRY(const auto settings, settings_of(options, prepared.sweep->choices()));
   auto order = control::sweep_order(settings, options.repeats, options.default_every, options.seed);
   constexpr double kSettling = 1.5;  // seconds, about
-  prepared.seconds = options.warm_up_s + static_cast<double>(order.size()) *
-                                             (options.seconds + options.soak_s + kSettling);
+  prepared.seconds = 0;              // whole runs: nobody knows
+  if (!options.whole_runs)
+    prepared.seconds = options.warm_up_s + static_cast<double>(order.size()) *
+                                               (options.seconds + options.soak_s + kSettling);
 
   SweepTable& table = prepared.table;
   table.workload = response::valid_workload_name(
@@ -176,6 +167,11 @@ Status write_table(const MeasureOptions& options, SweepTable table, const contro
   return sweep.over() ? write_output_file(options.output, text) : Status{};
 }
 
+std::string duration(const Prepared& prepared) {
+  if (prepared.seconds <= 0) return "a run of the job each";
+  return fmt::format("about {:.0f} minutes", std::max(1.0, prepared.seconds / 60));
+}
+
 // A plain question, on the terminal and nowhere else.
 Status ask(const MeasureOptions& options, const Prepared& prepared, const Backend& backend) {
   if (backend.simulated() || options.yes) return {};
@@ -183,122 +179,15 @@ Status ask(const MeasureOptions& options, const Prepared& prepared, const Backen
     return make_error(ErrorKind::kInvalid,
                       "measure sets the clocks of a real GPU and asks first, and there is no "
                       "terminal to ask on; give --yes if that is what you want");
-  fmt::print(stderr,
-             "{} GPU(s), first {}: {} windows at different clocks, about {:.0f} minutes, in which "
-             "the job runs slower and whatever else uses the GPU does too. Go on? [y/N] ",
-             prepared.gpus.devices.size(), prepared.table.gpu, prepared.table.windows,
-             prepared.seconds / 60 + 0.5);
+  fmt::print(
+      stderr,
+      "{} GPU(s), first {}: {} windows at different clocks, {}, in which the job runs slower "
+      "and whatever else uses the GPU does too. Go on? [y/N] ",
+      prepared.gpus.devices.size(), prepared.table.gpu, prepared.table.windows, duration(prepared));
   std::string answer;
   std::getline(std::cin, answer);
   if (answer == "y" || answer == "Y" || answer == "yes") return {};
   return make_error(ErrorKind::kInvalid, "nothing was set");
-}
-
-void control_sweep(control::Sweep& sweep, Clock& clock, Switches& switches) {
-  while (!switches.stop.requested()) {
-    if (const int signal = switches.signal.load(); signal != 0)
-      sweep.release(fmt::format("signal {}", ::strsignal(signal)));
-    const Instant next = sweep.step();
-    if (sweep.over()) switches.sweep_over.store(true);
-    clock.sleep_until(next, switches.stop);
-  }
-}
-
-// Ends the job when the sweep is over: asked first, then not any more.
-class JobEnder {
- public:
-  explicit JobEnder(const Switches& switches) : switches_(switches) {}
-  void operator()(const control::Child& child) {
-    if (!switches_.sweep_over.load()) return;
-    const auto now = std::chrono::steady_clock::now();
-    if (!asked_) {
-      asked_ = now;
-      child.forward(SIGTERM);
-    } else if (now - *asked_ > kEndPatience) {
-      child.forward(SIGKILL);
-    }
-  }
-  bool ended_it() const { return asked_.has_value(); }
-
- private:
-  const Switches& switches_;
-  std::optional<std::chrono::steady_clock::time_point> asked_;
-};
-
-enum class JobOutcome { kSweepOver, kEndedByItself, kFailed, kHangs };
-
-struct OneRun {
-  JobOutcome outcome = JobOutcome::kFailed;
-  int code = kExitOwnFailure;
-};
-
-// One life of the job.
-OneRun run_once(const MeasureOptions& options, Backend& backend, Prepared& prepared,
-                const std::string& ring_dir, std::optional<Guardian>& guardian,
-                const control::BlockedSignals& signals, int& signal) {
-  std::error_code failed;
-  std::filesystem::create_directory(ring_dir, failed);
-  std::filesystem::permissions(ring_dir, std::filesystem::perms::owner_all, failed);
-  control::RingProgress progress(ring_dir);
-  const Injection injection = choose_injection(!options.no_inject);
-  prepared.sweep->attach(progress);
-  auto child = control::Child::start(options.command, job_environment(backend, ring_dir, injection),
-                                     signals);
-  if (!child) {
-    prepared.sweep->release(child.error().text);
-    return {JobOutcome::kFailed, fail(child.error(), exit_code_for_start(child.error()))};
-  }
-  if (guardian) guardian->watch_job(child->pid());
-  Switches switches;
-  std::promise<void> promise;
-  auto future = promise.get_future();
-  std::thread control([&] {
-    control_sweep(*prepared.sweep, *backend.clock, switches);
-    promise.set_value();
-  });
-  JobEnder ender(switches);
-  const control::ExitStatus exit =
-      wait_for_job(*child, {.ending_signal = [&](int s) { switches.signal.store(s); },
-                            .tick = [&](const control::Child& c) { ender(c); },
-                            .tick_every = std::chrono::milliseconds(100)});
-  switches.stop.request();
-  if (future.wait_for(kRestorePatience) != std::future_status::ready) {
-    log::error(
-        "the driver has not answered for {} s: the clocks may still be set; the guardian goes on "
-        "trying, and 'gpoeo reset' restores them",
-        kRestorePatience.count());
-    ::_exit(kExitOwnFailure);  // the control thread hangs inside the driver and cannot be joined
-  }
-  control.join();
-  signal = switches.signal.load();
-  if (signal != 0) prepared.sweep->release(fmt::format("signal {}", ::strsignal(signal)));
-  if (ender.ended_it() || prepared.sweep->over()) return {JobOutcome::kSweepOver, 0};
-  if (exit.code == 0) return {JobOutcome::kEndedByItself, 0};
-  prepared.sweep->release(fmt::format("the job failed with {}", exit.code));
-  return {JobOutcome::kFailed, exit.code};
-}
-
-// Lives of the job until the sweep is over. The exit code.
-int run_jobs(const MeasureOptions& options, Backend& backend, Prepared& prepared,
-             const std::string& rings, std::optional<Guardian>& guardian,
-             const control::BlockedSignals& signals) {
-  for (int life = 1;; ++life) {
-    const std::size_t before = prepared.sweep->points().size();
-    int signal = 0;
-    const OneRun run = run_once(options, backend, prepared, fmt::format("{}/{}", rings, life),
-                                guardian, signals, signal);
-    if (signal != 0) return 128 + signal;
-    if (run.outcome == JobOutcome::kFailed) return run.code;
-    if (run.outcome == JobOutcome::kSweepOver)
-      return prepared.sweep->complete() ? kExitOk : kExitOwnFailure;
-    if (prepared.sweep->points().size() <= before) {
-      prepared.sweep->release(
-          "the job ended before one setting was measured; give it more work, or fewer seconds "
-          "with --seconds-per-clock and --warm-up");
-      return kExitOwnFailure;
-    }
-    if (!options.quiet) log::info("the job ended; it is started again");
-  }
 }
 
 Status check_options(const MeasureOptions& options) {
@@ -345,10 +234,15 @@ int measure(const MeasureOptions& options) {
   auto guardian = start_guardian(*backend, prepared->gpus, /*sets_clocks=*/true, rings->path());
   if (!guardian) return fail(guardian.error(), kExitOwnFailure);
   if (!options.quiet)
-    log::info("{}{}: {} windows, about {:.0f} s", label, prepared->table.gpu, sweep.windows(),
-              prepared->seconds);
+    log::info("{}{}: {} windows, {}", label, prepared->table.gpu, sweep.windows(),
+              duration(*prepared));
 
-  const int code = run_jobs(options, *backend, *prepared, rings->path(), *guardian, signals);
+  const int code = run_jobs({.options = options,
+                             .backend = *backend,
+                             .sweep = sweep,
+                             .rings = rings->path(),
+                             .guardian = *guardian,
+                             .signals = signals});
   const bool restored = sweep.finish();
   if (restored && *guardian) (*guardian)->dismiss();
   if (!restored)

@@ -18,8 +18,9 @@ struct MeasureOptions {
   std::string clocks;        // "all", or a list of MHz; empty: `points` of them
   int points = 12;           // SM clocks, evenly from a third of the highest to the highest
   int repeats = 1;
-  double seconds = 8;  // at each setting, settling not counted
-  double soak_s = 10;  // at each setting, before it is measured
+  bool whole_runs = false;  // a whole run of the command at each setting, not iterations
+  double seconds = 8;       // at each setting, settling not counted
+  double soak_s = 10;       // at each setting, before it is measured
   double warm_up_s = 15;
   int default_every = 6;  // settings between two looks at default clocks
   std::uint64_t seed = 1;

@@ -32,6 +32,8 @@ void add_measure(CLI::App& root, Invocation& invocation) {
           "--soak", o->soak_s,
           "Seconds at each setting before it is measured, so that heat settles; default 10")
       ->check(CLI::Range(0.0, 3600.0));
+  verb->add_flag("--whole-runs", o->whole_runs,
+                 "Run the command from start to end at each setting; needs no iterations");
   verb->add_option("--warm-up", o->warm_up_s,
                    "Seconds at default clocks before the first window; default 15")
       ->check(CLI::Range(0.0, 3600.0));

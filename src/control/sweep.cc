@@ -17,6 +17,12 @@ constexpr Duration kTick = std::chrono::milliseconds(200);
 // Iterations before the first window, at least: the first ones compile, allocate and fill caches.
 constexpr std::size_t kWarmupEnds = 10;
 constexpr Duration kEnergyPatience = std::chrono::seconds(5);
+// Of whole runs: what closes one is booked each 5 s and may be late; beyond the second, fine
+// readings are no longer kept (telemetry/history.h: 10 minutes at 50 Hz); repeats of runs scatter
+// so much.
+constexpr Duration kRunPatience = std::chrono::seconds(15);
+constexpr Duration kLongRun = std::chrono::minutes(8);
+constexpr double kRunError = 0.005;
 constexpr unsigned kMostDropped = 3;
 constexpr unsigned kMostStartedOver = 3;
 // The same work at the same clocks never differs by so much; a micro-step and a step do.
@@ -54,6 +60,7 @@ std::vector<policy::ClockSetting> sweep_order(const std::vector<policy::ClockSet
 Sweep::Sweep(SweepInput input)
     : clock_(*input.clock),
       goal_(input.goal),
+      whole_runs_(input.whole_runs),
       soak_(input.soak),
       warm_up_(input.warm_up),
       silence_(input.silence),
@@ -88,11 +95,16 @@ Instant Sweep::step() {
   const Instant now = clock_.now();
   Instant next = now + kTick;
   for (const auto& gpu : gpus_) {
-    next = std::min(next, gpu->poll(now).next_poll);
+    const GpuChannel::Polled polled = gpu->poll(now);
+    next = std::min(next, polled.next_poll);
+    if (whole_runs_) {
+      if (polled.stretch) stretches_.push_back(*polled.stretch);
+      static_cast<void>(gpu->settled(now));  // for held(), nothing waits for it
+    }
     for (const std::string& note : gpu->take_notes()) event_(note);
     if (gpu->lost()) release("a GPU was lost");
   }
-  if (over() || progress_ == nullptr) return next;
+  if (over() || whole_runs_ || progress_ == nullptr) return next;
   take_progress(now);
   if (over()) return next;
   if (state_ == State::kWarmup) {
@@ -110,6 +122,54 @@ Instant Sweep::step() {
     await_window(now);
   }
   return next;
+}
+
+void Sweep::begin_run() {
+  if (over()) return;
+  stretches_.clear();
+  set_clocks();
+  static_cast<void>(gpus_.front()->device().counters());
+}
+
+bool Sweep::end_run(Instant from, Instant to) {
+  if (over()) return true;
+  if (auto observation = observe_run(from, to)) {
+    keep(*observation);
+    return true;
+  }
+  if (clock_.now() - to < kRunPatience) return false;
+  release("the energy of a run cannot be read");
+  return true;
+}
+
+std::optional<policy::Observation> Sweep::observe_run(Instant from, Instant to) {
+  if (to - from < kLongRun) {
+    IterationWindow run({}, from);
+    const Instant ends[] = {from, to};
+    run.add(ends);
+    return observe_window(gpus_, run, started_);
+  }
+  // Longer than readings are kept: summed up from the stretches that they were booked in.
+  double joules = 0, covered_s = 0;
+  for (const GpuChannel::Stretch& s : stretches_) {
+    const Duration inside = std::min(s.to, to) - std::max(s.from, from);
+    if (inside <= Duration::zero()) continue;
+    const double share = to_seconds(inside) / to_seconds(s.to - s.from);
+    joules += share * s.energy.value();
+    covered_s += to_seconds(inside).value();
+  }
+  const double asked_s = to_seconds(to - from).value() * static_cast<double>(gpus_.size());
+  constexpr double kCovered = 0.98;
+  if (covered_s < kCovered * asked_s) return std::nullopt;
+  policy::Observation o;
+  o.iterations = 1;
+  o.time = to_seconds(to - from);
+  o.time_error = o.time * kRunError;
+  o.energy = Joules(joules * asked_s / covered_s);
+  o.energy_error = o.energy * kRunError;
+  for (const auto& gpu : gpus_) o.held = o.held && gpu->held();
+  o.at = Seconds((to_seconds(from - started_) + to_seconds(to - started_)).value() / 2);
+  return o;
 }
 
 void Sweep::take_progress(Instant now) {
@@ -215,7 +275,7 @@ void Sweep::keep(policy::Observation observation) {
   changed_();
   if (complete()) {
     restore_all();
-  } else {
+  } else if (!whole_runs_) {
     set_clocks();
   }
 }

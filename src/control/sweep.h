@@ -45,6 +45,9 @@ struct SweepInput {
   std::vector<GpuInput> gpus;  // at least one, each with a guard
   // At each setting, from when the card has settled.
   policy::MeasureGoal goal{.least = Seconds(8), .longest = Seconds(60), .precision = 0};
+  // Whole runs of the job, between begin_run() and end_run(), instead of iterations: no progress is
+  // needed, and start-up counts.
+  bool whole_runs = false;
   // At each setting, between settling and the window: a card that was hotter or colder a moment ago
   // leaks more or less than it will (on an A100 of 15 s and 0.3 W/K, 3 % of the power after a step
   // from 330 to 120 W).
@@ -64,6 +67,12 @@ class Sweep {
   void plan(std::vector<policy::ClockSetting> order) { order_ = std::move(order); }
   // The job's iterations from now on; `progress` must live until the next attach() or the end.
   void attach(ProgressReader& progress);
+  // Whole runs only. Sets the clocks of the next run; call before the job starts, and step() while
+  // it runs.
+  void begin_run();
+  // It ran from `from` to `to`. False while the readings that close it have not come: step(), and
+  // call again.
+  bool end_run(Instant from, Instant to);
   // Does what is due and says when to be called again.
   Instant step();
   // Clocks back to what was found, at once, and no more measuring.
@@ -97,11 +106,14 @@ class Sweep {
   void keep(policy::Observation observation);
   bool another_unit(const policy::Observation& now) const;
   void restore_all();
+  std::optional<policy::Observation> observe_run(Instant from, Instant to);
 
   Clock& clock_;
   std::vector<std::unique_ptr<GpuChannel>> gpus_;
   std::vector<policy::ClockSetting> order_;
   policy::MeasureGoal goal_;
+  bool whole_runs_;
+  std::vector<GpuChannel::Stretch> stretches_;  // of all GPUs since begin_run()
   Seconds soak_, warm_up_, silence_;
   std::function<void(const std::string&)> event_ = [](const std::string&) {};
   std::function<void()> changed_ = [] {};

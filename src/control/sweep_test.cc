@@ -48,18 +48,34 @@ class Scene {
     progress = std::make_unique<TwinProgress>(bench.twin, handle);
   }
   void stop_job() { ASSERT_TRUE(bench.twin.detach(0, job_).has_value()); }
-  void start(std::vector<policy::ClockSetting> order, double soak_s = 0) {
+  void start(std::vector<policy::ClockSetting> order, double soak_s = 0, bool whole = false) {
     constexpr double seconds = 8;
     SweepInput input;
     input.clock = &bench.clock;
     input.gpus.push_back({.device = faulty_.get(), .guard = {}, .trace = {}});
     input.gpus[0].guard.emplace(expect_ok(Guard::acquire(*faulty_, *journal_, {})));
     input.goal = {.least = Seconds(seconds), .longest = Seconds(10 * seconds), .precision = 0};
+    input.whole_runs = whole;
     input.soak = Seconds(soak_s);
     sweep = std::make_unique<Sweep>(std::move(input));
     sweep->plan(std::move(order));
     sweep->on_event([this](const std::string& line) { events += line + "\n"; });
-    sweep->attach(*progress);
+    if (!whole) sweep->attach(*progress);
+  }
+  // One life of a job of so many iterations, as `measure --whole-runs` drives it.
+  void whole_run(const char* job, std::int64_t iterations) {
+    sweep->begin_run();
+    const Instant from = bench.clock.now();
+    const auto handle =
+        bench.attach(expect_ok(twin::find_job(key_, job)), {.iterations = iterations});
+    const auto running = [&] {
+      const auto ends = bench.twin.iteration_ends(0, handle, iterations - 1);
+      return !ends || ends->empty();
+    };
+    while (running() && !sweep->over()) pass(0.05);
+    const Instant to = bench.clock.now();
+    ASSERT_TRUE(bench.twin.detach(0, handle).has_value());
+    for (int i = 0; i < 1000 && !sweep->end_run(from, to); ++i) pass(0.05);
   }
   // At most so long.
   void pass(double seconds) {
@@ -269,6 +285,31 @@ TEST(Sweep, StartsOverWhenAnIterationTurnsOutToBeAnotherThing) {
   EXPECT_THAT(scene.events, HasSubstr("starts over"));
   EXPECT_EQ(scene.sweep->points().size(), 4U);
   for (const auto& point : scene.sweep->points()) EXPECT_GT(point.observation.time.value(), 0.4);
+}
+
+TEST(Sweep, MeasuresWholeRunsOfAJobWithoutIterations) {
+  for (const std::int64_t iterations : {400, 6000}) {  // 47 s, and longer than readings are kept
+    SCOPED_TRACE(iterations);
+    Scene scene;
+    scene.start(sweep_order({sm(600)}, 1, 3, 1), 0, /*whole=*/true);
+    for (int i = 0; i < 3; ++i) scene.whole_run("LSTM", iterations);
+    ASSERT_TRUE(scene.sweep->complete()) << scene.sweep->why_stopped();
+    EXPECT_FALSE(scene.lock());
+    const auto& points = scene.sweep->points();
+    const auto seconds = [&](int i) {
+      return points[static_cast<std::size_t>(i)].observation.time;
+    };
+    const auto power = [&](int i) {
+      const auto& o = points[static_cast<std::size_t>(i)].observation;
+      return (o.energy / o.time).value();
+    };
+    EXPECT_NEAR(seconds(0).value(), 0.1167 * static_cast<double>(iterations),
+                0.02 * seconds(0).value());
+    EXPECT_NEAR(seconds(1) / seconds(0), 1.18, 0.03);
+    EXPECT_NEAR(power(0), 88, 2.5);
+    EXPECT_NEAR(power(1), 62, 2.5);
+    EXPECT_NEAR(power(2) / power(0), 1, 0.02);
+  }
 }
 
 policy::Observation seen(double at_s, bool standard, double time_s, double power_w) {

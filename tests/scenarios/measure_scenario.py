@@ -83,6 +83,16 @@ class Measure(Scenario):
         self.assertIn("started again", done.stderr)
         self.assertEqual(self.locks(twin), [None])
 
+    def test_whole_runs_need_no_iterations(self):
+        twin = self.twin_up(speed=60)
+        done = self.measure(twin, "--clocks", "600", "--whole-runs",
+                            job=("lstm", "--seconds", "30", "--progress", "none"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.locks(twin), [None])
+        self.assertEqual([r["sm_clock_mhz"] for r in rows(self.table)], ["default", "600", "default"])
+        times = [float(r["time_s"]) for r in rows(self.table)]
+        self.assertGreater(times[1] / times[0], 1.1)
+
     def test_a_job_that_is_too_short_says_so(self):
         twin = self.twin_up(speed=60)
         done = self.measure(twin, job=("lstm", "--seconds", "5"))
