@@ -26,16 +26,43 @@ struct BenchOptions {
   std::vector<std::string> policies{"search"};
   std::vector<std::string> limits{"5%"};
   std::string progress = "launches";
+  std::string sensors = "fine";
   std::string objective = "energy";
   bench::ContestOptions contest;
   bool json = false;
   std::string html;
 };
 
-Status read_progress(BenchOptions& options) {
-  if (options.progress == "launches") return {};
+// One of a few words, each with its meaning.
+template <typename T>
+Result<T> one_of(std::string_view flag, const std::string& word,
+                 std::initializer_list<std::pair<std::string_view, T>> meanings) {
+  std::vector<std::string_view> words;
+  for (const auto& [name, meaning] : meanings) {
+    if (name == word) return meaning;
+    words.push_back(name);
+  }
   return make_error(ErrorKind::kInvalid,
-                    fmt::format("--progress {}: there is launches", options.progress));
+                    fmt::format("{} {}: there are {}", flag, word, fmt::join(words, ", ")));
+}
+
+Status read_words(BenchOptions& options) {
+  using bench::Progress;
+  using bench::Sensors;
+  using policy::Objective;
+  bench::RunOptions& run = options.contest.run;
+  GPOEO_TRY(run.progress, one_of<Progress>("--progress", options.progress,
+                                           {{"launches", Progress::kLaunches},
+                                            {"traces", Progress::kTraces},
+                                            {"none", Progress::kNone}}));
+  GPOEO_TRY(run.sensors, one_of<Sensors>("--sensors", options.sensors,
+                                         {{"fine", Sensors::kFine}, {"device", Sensors::kDevice}}));
+  GPOEO_TRY(run.objective, one_of<Objective>("--objective", options.objective,
+                                             {{"energy", Objective::kEnergy},
+                                              {"edp", Objective::kEdp},
+                                              {"ed2p", Objective::kEd2p},
+                                              {"cost", Objective::kCost}}));
+  return {};
 }
 
 Status complete(BenchOptions& options) {
@@ -44,7 +71,7 @@ Status complete(BenchOptions& options) {
     GPOEO_TRY(const double limit, parse_slowdown_limit(text));
     options.contest.limits.push_back(limit);
   }
-  GPOEO_TRY_STATUS(read_progress(options));
+  GPOEO_TRY_STATUS(read_words(options));
   if (options.suite.empty() == options.table.empty()) {
     return make_error(ErrorKind::kInvalid, "give either --suite NAME or --table FILE");
   }
@@ -96,7 +123,12 @@ void add_bench(CLI::App& root, Invocation& invocation) {
   verb->add_option("--workload", options->workloads, "Only these workloads")->delimiter(',');
   verb->add_option("--policy", options->policies, "Policies, side by side")->delimiter(',');
   verb->add_option("--max-slowdown", options->limits, "Limits: 5%, 0.05 or 1.05")->delimiter(',');
-  verb->add_option("--progress", options->progress, "launches");
+  verb->add_option("--progress", options->progress, "launches, traces or none");
+  verb->add_option("--sensors", options->sensors,
+                   "fine: power each 20 ms; device: as the card's file says");
+  verb->add_option("--objective", options->objective, "energy, edp, ed2p or cost");
+  verb->add_option("--eta", options->contest.run.cost_eta, "Share of energy in --objective cost")
+      ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--job-seconds", options->contest.run.job_s, "Length at default clocks")
       ->check(CLI::Range(10.0, 1e6));
   verb->add_option("--seeds", options->contest.seeds, "Runs of each")->check(CLI::Range(1, 1000));

@@ -53,11 +53,13 @@ std::string head(const SweepTable& about, const control::Undrifted& undrifted,
   return response::comment_lines(text);
 }
 
-// The SM clock that ran where only the memory clock was bound: the last reading at default clocks.
+// The SM clock that ran where only the memory clock was bound: the mean at default clocks, last
+// time.
 std::optional<double> default_sm_mhz(const std::vector<control::SweepPoint>& points) {
   std::optional<double> mhz;
   for (const auto& point : points)
-    if (point.observation.setting.is_default() && point.sm_clock) mhz = to_mhz(*point.sm_clock);
+    if (point.observation.setting.is_default() && point.observation.sm_clock)
+      mhz = to_mhz(*point.observation.sm_clock);
   return mhz;
 }
 

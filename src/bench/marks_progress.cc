@@ -4,6 +4,7 @@
 namespace gpoeo::bench {
 
 void MarksProgress::poll(Instant /*now*/) {
+  if (hidden_) return;
   const auto ends = twin_.iteration_ends(0, job_, next_);
   if (!ends) return;
   next_ += static_cast<std::int64_t>(ends->size());

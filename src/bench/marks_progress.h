@@ -10,9 +10,13 @@ namespace gpoeo::bench {
 // Thread rule: one thread. Borrows the twin.
 class MarksProgress final : public control::ProgressReader {
  public:
-  MarksProgress(twin::Twin& twin, twin::JobHandle job) : twin_(twin), job_(job) {}
+  // `hidden`: it tells nothing, as where launches cannot be seen.
+  MarksProgress(twin::Twin& twin, twin::JobHandle job, bool hidden)
+      : twin_(twin), job_(job), hidden_(hidden) {}
   void poll(Instant now) override;
-  control::ProgressSource source() const override { return control::ProgressSource::kLaunchLog; }
+  control::ProgressSource source() const override {
+    return hidden_ ? control::ProgressSource::kNone : control::ProgressSource::kLaunchLog;
+  }
   std::vector<Instant> take_ends() override { return std::exchange(ends_, {}); }
   unsigned generation() const override { return 0; }
   std::vector<std::string> take_notes() override { return {}; }
@@ -20,6 +24,7 @@ class MarksProgress final : public control::ProgressReader {
  private:
   twin::Twin& twin_;
   twin::JobHandle job_;
+  bool hidden_;
   std::int64_t next_ = 0;
   std::vector<Instant> ends_;
 };

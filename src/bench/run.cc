@@ -36,11 +36,16 @@ std::uint64_t seed_of(const std::string& workload, std::uint64_t seed, std::stri
   return twin::next_u64(random);
 }
 
-twin::DeviceModel with_noise(const twin::DeviceModel& device, double scale) {
-  twin::DeviceModel noisy = device;
-  noisy.power_noise_cv *= scale;
-  noisy.power_drift_sigma *= scale;
-  return noisy;
+twin::DeviceModel with_sensors(const twin::DeviceModel& device, const RunOptions& options) {
+  twin::DeviceModel d = device;
+  d.power_noise_cv *= options.noise_scale;
+  d.power_drift_sigma *= options.noise_scale;
+  if (options.sensors == Sensors::kFine) {
+    constexpr std::int64_t kPeriodNs = 20'000'000;
+    d.power_samples.period_ns = d.power_samples.window_ns = kPeriodNs;
+    d.power_samples.jitter_us = 0;
+  }
+  return d;
 }
 
 twin::JobSpec job_of(const Subject& subject, const RunOptions& options) {
@@ -103,8 +108,7 @@ Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& devic
   const twin::JobSpec spec = job_of(subject, options);
   VirtualClock clock;
   twin::Twin twin(clock, fmt::format("{:x}", seed_of(subject.name, options.seed, "card name")));
-  twin.add_card(with_noise(device, options.noise_scale),
-                seed_of(subject.name, options.seed, "card"));
+  twin.add_card(with_sensors(device, options), seed_of(subject.name, options.seed, "card"));
   GPOEO_TRY(const auto work, twin::compile(spec, twin.device(0)));
   GPOEO_TRY_STATUS(warm_up(twin, clock, *work, seed_of(subject.name, options.seed, "before")));
 
@@ -114,7 +118,7 @@ Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& devic
   GPOEO_TRY(const auto job, twin.attach(0, *work,
                                         {.iterations = result.iterations,
                                          .seed = seed_of(subject.name, options.seed, "job")}));
-  MarksProgress progress(twin, job);
+  MarksProgress progress(twin, job, options.progress != Progress::kLaunches);
   WatchedPolicy watched(policy, clock);
   GPOEO_TRY(const auto card, twin::open_device(twin, 0, gpu::Access::kControl));
   GPOEO_TRY(const auto journal, control::Journal::open(options.state_dir));
@@ -128,7 +132,9 @@ Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& devic
                                  .max_slowdown = options.max_slowdown,
                                  .objective = options.objective,
                                  .cost_eta = options.cost_eta,
-                                 .measure_only_reason = ""};
+                                 .measure_only_reason = "",
+                                 .traces_after = {}};
+  if (options.progress == Progress::kTraces) input.traces_after = Duration{};
   input.gpus.push_back({.device = card.get(), .guard = std::move(guard), .trace = {}});
   control::Controller controller(std::move(input));
   const Instant runaway = started + to_duration(Seconds(kRunaway * options.job_s + 60));

@@ -19,13 +19,19 @@
 
 namespace gpoeo::bench {
 
+// How the job's progress is known: each iteration's end, as from its launches; the power trace
+// alone; not at all.
 enum class Progress { kLaunches, kTraces, kNone };
+// Power samples each 20 ms of a window as long (DESIGN section 11, as an H200's), or what the
+// card's own sensors do (its device file).
+enum class Sensors { kFine, kDevice };
 
 struct RunOptions {
   double max_slowdown = 0.05;
   policy::Objective objective = policy::Objective::kEnergy;
   double cost_eta = 0.5;
   Progress progress = Progress::kLaunches;
+  Sensors sensors = Sensors::kFine;
   double job_s = 1800;      // at default clocks
   double noise_scale = 1;   // of all noise below and of the sensors'
   double jitter_cv = 0.02;  // of an iteration's time (DESIGN section 11)

@@ -6,40 +6,36 @@
 #include <algorithm>
 #include <cmath>
 
+#include "control/counter_choice.h"
 #include "control/gpu_channel.h"
 #include "control/observe.h"
 #include "control/problem.h"
+#include "control/same_work.h"
+#include "iteration/period.h"
 
 namespace gpoeo::control {
 namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(200);
-// Warm-up is over when this many iterations in a row take about as long as as many before them;
-// compilation, autotuning and cache filling come before.
-constexpr std::size_t kWarmupHalf = 4;
-constexpr double kWarmupTolerance = 0.1;
-constexpr Duration kWarmupLongest = std::chrono::seconds(20);
 // No iteration for this long, and for this many usual ones: the job is idle.
 constexpr Duration kIdleAfter = std::chrono::seconds(10);
 constexpr std::int64_t kIdleIterations = 8;
-// A clock at which iterations change by more than this between two looks has other work to do.
-constexpr double kWorkChange = 0.12;
-constexpr double kWorkChangeSigmas = 8;
 // So many changes of work within so long, and nothing that is measured holds long enough to be
 // used.
 constexpr std::size_t kUnsteadyChanges = 4;
 constexpr unsigned kMostWorkChanges = 3;
 constexpr Duration kUnsteadyWithin = std::chrono::minutes(10);
-// How far outside of what a clock can do a window must lie to be other work.
-constexpr double kImpossibleMargin = 0.05;
-constexpr double kImpossibleSigmas = 4;
 constexpr std::size_t kMostObservations = 400;
+// The newest iterations of a window that is not full yet are looked at so often.
+constexpr Duration kEarlyLook = std::chrono::milliseconds(1500);
+constexpr std::ptrdiff_t kEarlyIterations = 3;
 constexpr unsigned kMostDroppedWindows = 3;
+// By traces: how long a busy GPU is let run before its trace counts, and so many windows in a row
+// about which nothing can be said.
+constexpr Duration kTraceWarmup = std::chrono::seconds(5);
+constexpr unsigned kMostUnknowable = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
-
-double mean_gap_s(std::span<const Instant> ends) {
-  return to_seconds(ends.back() - ends.front()).value() / static_cast<double>(ends.size() - 1);
-}
+constexpr std::size_t kMostProfiles = 32;
 
 }  // namespace
 
@@ -49,6 +45,8 @@ std::string_view to_string(State state) {
       return "warmup";
     case State::kBaseline:
       return "baseline";
+    case State::kProfile:
+      return "profile";
     case State::kSearch:
       return "search";
     case State::kHold:
@@ -68,13 +66,17 @@ Controller::Controller(ControllerInput input)
       progress_(*input.progress),
       policy_(*input.policy),
       measure_only_reason_(std::move(input.measure_only_reason)),
+      predict_(std::move(input.predict)),
       started_(input.clock->now()),
       last_progress_(started_) {
   GPOEO_CHECK(!input.gpus.empty());
   for (GpuInput& gpu : input.gpus) {
     gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
   }
+  traces_after_ = input.traces_after;
+  busy_since_ = last_busy_ = started_;
   problem_ = choices(gpus_);
+  profiler_ = make_profiler(gpus_, std::move(input.counters));
   problem_.max_slowdown = input.max_slowdown;
   problem_.objective = input.objective;
   problem_.cost_eta = input.cost_eta;
@@ -97,7 +99,9 @@ Instant Controller::step() {
   if (released_) retry_restore(now);
   take_progress(now);
   if (settling_) await_settled(now);
+  profiler_->poll(now);
   if (window_) await_window(now);
+  if (trace_window_) await_trace_window(now);
   return next;
 }
 
@@ -131,14 +135,19 @@ void Controller::take_progress(Instant now) {
   }
   const std::vector<Instant> ends = progress_.take_ends();
   if (ends.empty()) {
+    if (traces_after_) follow_traces(now);
+    if (by_traces_) return;
     if (state_ != State::kIdle && state_ != State::kWarmup && state_ != State::kStop &&
         now - last_progress_ > std::max(kIdleAfter, kIdleIterations * last_gap_)) {
-      before_idle_ = state_;
-      window_.reset();
-      settling_ = false;
+      before_idle_ = state_ == State::kProfile ? State::kBaseline : state_;
+      drop_window();
       enter(State::kIdle, "no iteration ends");
     }
     return;
+  }
+  if (by_traces_) {
+    by_traces_ = false;
+    restart("iterations can be counted after all");
   }
   last_progress_ = now;
   if (last_end_) last_gap_ = (ends.back() - *last_end_) / static_cast<std::int64_t>(ends.size());
@@ -149,16 +158,12 @@ void Controller::take_progress(Instant now) {
     if (decision_) apply(*decision_);
   }
   if (state_ == State::kWarmup) {
-    warmup_ends_.insert(warmup_ends_.end(), ends.begin(), ends.end());
-    const std::span<const Instant> all = warmup_ends_;
-    if (all.size() < 2 * kWarmupHalf + 1) return;
-    const double before = mean_gap_s(all.last(2 * kWarmupHalf + 1).first(kWarmupHalf + 1));
-    const double after = mean_gap_s(all.last(kWarmupHalf + 1));
-    const bool steady = std::abs(after / before - 1) <= kWarmupTolerance;
-    if (steady || all.back() - all.front() >= kWarmupLongest) decide();
+    warm_up_.add(ends);
+    if (warm_up_.over()) decide();
     return;
   }
   if (window_) window_->add(ends);
+  profiler_->add_ends(ends);
 }
 
 // The last ends. What only now turns out to be the unit has nothing to be compared with any more.
@@ -173,15 +178,30 @@ void Controller::finish_progress(Instant now) {
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
   ledger_.new_phase(began);
   observations_.clear();
-  warmup_ends_.clear();
-  window_.reset();
-  settling_ = false;
+  reference_trace_.reset();
+  busy_since_ = clock_.now();
+  profiled_ = false;
+  problem_.prior.clear();
+  warm_up_.restart();
+  drop_window();
+  profiler_->new_work();
   if (state_ == State::kStop || state_ == State::kWarmup) return;
   restore_all();
   enter(State::kWarmup, why);
 }
 
+// Known from the first look at default clocks on.
+void Controller::set_power_ratio() {
+  const auto& baseline = std::ranges::find_if(
+      observations_, [](const policy::Observation& o) { return o.setting.is_default(); });
+  if (baseline == observations_.end() || !problem_.power) return;
+  const Watts mean = baseline->energy / baseline->time;
+  const auto most = problem_.power->highest * static_cast<double>(gpus_.size());
+  if (mean.value() > 0) problem_.most_power_over_default = most / mean;
+}
+
 void Controller::decide() {
+  set_power_ratio();
   policy::Decision decision = policy_.decide(problem_, observations_);
   const bool may_set = !released_ && measure_only_reason_.empty();
   if (!may_set && !decision.setting.is_default()) {
@@ -210,8 +230,7 @@ void Controller::apply(const policy::Decision& decision) {
   const bool clocks_stand =
       decision_ && decision_->setting == decision.setting && !observations_.empty();
   decision_ = decision;
-  window_.reset();
-  settling_ = false;
+  drop_window();
   if (!clocks_stand) {
     // Before it goes into the books: what could not be set was not held.
     if (Status written = write_clocks(decision.setting); !written) {
@@ -228,7 +247,7 @@ void Controller::apply(const policy::Decision& decision) {
           fmt::format("{}: {}", policy::to_string(decision.setting), decision.why));
   }
   if (clocks_stand) {
-    window_.emplace(decision.goal, clock_.now());
+    open_window(clock_.now());
   } else {
     settling_ = true;
   }
@@ -279,8 +298,7 @@ void Controller::release(std::string why) {
   if (released_) return;
   released_ = true;
   restore_all();
-  window_.reset();
-  settling_ = false;
+  drop_window();
   enter(State::kStop, "default clocks from here on: " + why);
 }
 
@@ -292,12 +310,71 @@ void Controller::await_settled(Instant now) {
     settled_at = std::max(settled_at, *at);
   }
   settling_ = false;
-  window_.emplace(decision_->goal, settled_at);
+  open_window(settled_at);
+}
+
+void Controller::open_window(Instant from) {
+  odd_from_.reset();
+  if (by_traces_) {
+    trace_window_.emplace(decision_->goal, from);
+    return;
+  }
+  window_.emplace(decision_->goal, from);
+  if (at_baseline()) profiler_->baseline_begins(from, to_seconds(last_gap_));
+}
+
+// What was being measured is of no use.
+void Controller::drop_window() {
+  window_.reset();
+  trace_window_.reset();
+  odd_from_.reset();
+  settling_ = false;
+  profiler_->cancel();
+}
+
+// Counters are read at default clocks only, where the work is known to be one.
+bool Controller::at_baseline() const {
+  return decision_ && decision_->purpose == policy::Purpose::kBaseline &&
+         decision_->setting.is_default();
+}
+
+// Whether the work's profile is there, or there is none to come. Fills what is no counter in it,
+// and asks the model.
+bool Controller::profiled(const policy::Observation& baseline, Instant now) {
+  if (!at_baseline() || profiled_) return true;
+  const Watts power = baseline.energy / baseline.time / static_cast<double>(gpus_.size());
+  Profile profile;
+  if (by_traces_) {
+    profile.why = "iterations are not counted, so counters cannot be read over whole ones";
+  } else {
+    if (!profiler_->baseline_ready(now, {.time = baseline.time, .power = power})) {
+      if (state_ != State::kProfile) enter(State::kProfile, "reading counters at default clocks");
+      return false;
+    }
+    profile = *profiler_->profile();
+  }
+  profiled_ = true;
+  profile.time = baseline.time;
+  profile.power = power;
+  const Seconds half = baseline.time * (static_cast<double>(baseline.iterations) / 2);
+  const auto at = [&](Seconds t) { return started_ + to_duration(t); };
+  complete_profile(profile, *gpus_.front(), at(baseline.at - half), at(baseline.at + half));
+  if (profiles_.size() < kMostProfiles) profiles_.push_back(section_of(profile));
+  listener_(describe(profile));
+  if (predict_) problem_.prior = predict_(profile);
+  if (!problem_.prior.empty()) {
+    listener_(
+        fmt::format("predict: the model expects something of {} settings", problem_.prior.size()));
+  }
+  return true;
 }
 
 void Controller::await_window(Instant now) {
-  if (!window_->ready()) return;
-  auto observation = observe();
+  if (!window_->ready()) {
+    look_early(now);
+    return;
+  }
+  auto observation = observe(window_->ends());
   if (!observation) {
     // The readings that close the window are on their way; give up on it when they do not come.
     if (now - window_->ends().back() < std::chrono::seconds(5)) return;
@@ -307,25 +384,33 @@ void Controller::await_window(Instant now) {
       dropped_windows_ = 0;
       restart("energy cannot be read");
     } else {
-      window_.emplace(decision_->goal, now);
+      open_window(now);
     }
     return;
   }
   dropped_windows_ = 0;
-  if (work_changed(*observation)) {
-    const Instant began = window_->ends().front();
-    std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
-    changes_.push_back(now);
-    ++work_changes_;
-    if (changes_.size() >= kUnsteadyChanges) {
-      release("unsteady: the work changes too often for anything measured to be trusted");
-    } else {
-      restart("the work changed", began);
-    }
+  use_observation(*observation, window_->ends().front(), now);
+}
+
+void Controller::use_observation(const policy::Observation& observation, Instant began,
+                                 Instant now) {
+  if (!same_work(observation, observations_, problem_)) {
+    other_work(observation, began, now);
     return;
   }
-  ledger_.add_observation(*observation);
-  observations_.push_back(*observation);
+  if (observations_.empty()) {
+    // Work that was not known by its look at the clocks held then may be known at default clocks.
+    if (auto known = known_work_.recall(observation)) {
+      ledger_.resume_phase(known->ledger_phase, began);
+      observations_ = std::move(known->observations);
+      problem_.prior = std::move(known->prior);
+      profiled_ = true;
+      listener_("this work is known");
+    }
+  }
+  if (!profiled(observation, now)) return;
+  ledger_.add_observation(observation);
+  observations_.push_back(observation);
   if (observations_.size() > kMostObservations) {
     // The oldest look at the clock held now is the one that will be missed least.
     const auto oldest = std::ranges::find_if(
@@ -335,43 +420,130 @@ void Controller::await_window(Instant now) {
   decide();
 }
 
-std::optional<policy::Observation> Controller::observe() {
-  auto o = observe_window(gpus_, *window_, started_);
+// A long window is not waited for when its newest iterations are other work: two looks in a row
+// that do not fit.
+void Controller::look_early(Instant now) {
+  if (now - looked_ < kEarlyLook || observations_.empty()) return;
+  const auto ends = window_->ends();
+  const auto first = std::ranges::lower_bound(ends, now - kEarlyLook);
+  const auto newest = ends.last(std::min<std::size_t>(
+      ends.size(), std::max<std::ptrdiff_t>(ends.end() - first, kEarlyIterations + 1)));
+  if (newest.size() <= kEarlyIterations) return;
+  const auto look = observe(newest);
+  if (!look) return;
+  looked_ = now;
+  if (same_work(*look, observations_, problem_)) {
+    odd_from_.reset();
+  } else if (!odd_from_) {
+    odd_from_ = newest.front();
+  } else if (newest.front() >= *odd_from_) {
+    other_work(*look, *odd_from_, now);
+  }
+}
+
+// `window` holds other work than before, since `began`: work that is known, or new.
+void Controller::other_work(const policy::Observation& window, Instant began, Instant now) {
+  auto known = known_work_.recall(window);
+  known_work_.remember({.observations = std::move(observations_),
+                        .prior = std::move(problem_.prior),
+                        .ledger_phase = ledger_.phase()});
+  observations_.clear();
+  problem_.prior.clear();
+  if (known) {
+    drop_window();
+    ledger_.resume_phase(known->ledger_phase, began);
+    observations_ = std::move(known->observations);
+    problem_.prior = std::move(known->prior);
+    listener_("the work changed to one that is known");
+    decide();
+    return;
+  }
+  std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
+  changes_.push_back(now);
+  ++work_changes_;
+  if (changes_.size() >= kUnsteadyChanges) {
+    release("unsteady: the work changes too often for anything measured to be trusted");
+  } else {
+    restart("the work changed", began);
+  }
+}
+
+std::optional<policy::Observation> Controller::observe(std::span<const Instant> ends) {
+  auto o = observe_window(gpus_, ends, window_->relative_error(), started_);
   if (o) o->setting = decision_->setting;
   return o;
 }
 
-// No work gets faster by a lower clock, nor slower by more than the clock was lowered: such a
-// window and the baseline that it would be compared with hold different work.
-bool Controller::impossible_response(const policy::Observation& now) const {
-  if (!now.setting.sm || problem_.sm_clocks.empty()) return false;
-  const auto baseline =
-      std::ranges::find_if(observations_.rbegin(), observations_.rend(),
-                           [](const policy::Observation& o) { return o.setting.is_default(); });
-  if (baseline == observations_.rend()) return false;
-  const double ratio = now.time / baseline->time;
-  const double error =
-      ratio * std::hypot(now.time_error / now.time, baseline->time_error / baseline->time);
-  const double margin = kImpossibleMargin + kImpossibleSigmas * error;
-  if (ratio < 1 - margin) return true;
-  // How much slower a slow memory clock or a power limit may make it is not known.
-  if (now.setting.memory || now.setting.power_limit) return false;
-  return ratio > problem_.sm_clocks.back() / *now.setting.sm + margin;
+// Nothing is counted: what the GPU's utilisation and power say goes for progress.
+void Controller::follow_traces(Instant now) {
+  if (!gpus_.front()->idle(now)) {
+    last_busy_ = now;
+    if (state_ == State::kIdle && by_traces_) {
+      enter(before_idle_, "the GPU works again");
+      if (decision_) apply(*decision_);
+    }
+  } else if (now - last_busy_ > kIdleAfter) {
+    busy_since_ = now;
+    if (by_traces_ && state_ != State::kIdle && state_ != State::kWarmup &&
+        state_ != State::kStop) {
+      before_idle_ = state_;
+      drop_window();
+      enter(State::kIdle, "the GPU does nothing");
+    }
+  }
+  if (!by_traces_) {
+    by_traces_ = now - busy_since_ >= *traces_after_ && last_progress_ == started_;
+    if (by_traces_) {
+      ledger_.add_note("no launch was seen: iterations are compared by their power traces");
+      busy_since_ = now;
+    }
+    return;
+  }
+  if (state_ == State::kWarmup && now - busy_since_ >= kTraceWarmup) decide();
 }
 
-bool Controller::work_changed(const policy::Observation& now) const {
-  if (impossible_response(now)) return true;
-  for (const auto& before : observations_) {
-    if (before.setting != now.setting) continue;
-    const auto differs = [](double a, double b, double error) {
-      return std::abs(a / b - 1) > std::max(kWorkChange, kWorkChangeSigmas * error / b);
-    };
-    const double time_error = std::hypot(now.time_error.value(), before.time_error.value());
-    const double energy_error = std::hypot(now.energy_error.value(), before.energy_error.value());
-    return differs(now.time.value(), before.time.value(), time_error) ||
-           differs(now.energy.value(), before.energy.value(), energy_error);
+void Controller::await_trace_window(Instant now) {
+  const auto& history = gpus_.front()->history();
+  const bool at_default = decision_->setting.is_default();
+  if (!at_default && !reference_trace_) return;  // cannot be: a baseline comes first
+  const auto known =
+      trace_window_->look(history, now, reference_trace_ ? &*reference_trace_ : nullptr);
+  if (!known) return;
+  if (!*known) {
+    if (++unknowable_ >= kMostUnknowable) {
+      release("nothing in the power trace can be compared: " + known->error().text);
+    } else {
+      restart("its rhythm was lost: " + known->error().text);
+    }
+    return;
   }
-  return false;
+  const TraceWindow::Timing& timing = **known;
+  Watts power;
+  double variance = 0;
+  for (const auto& gpu : gpus_) {
+    const auto energy = gpu->energy(timing.from, timing.to);
+    if (!energy) return;  // the readings that close it are on their way
+    power += energy->mean_power();
+    const double error = (energy->uncertainty / energy->duration).value();
+    variance += error * error;
+  }
+  unknowable_ = 0;
+  if (!reference_trace_) {
+    reference_trace_ = trace_window_->trace();
+    const auto period = iteration::estimate_period(*reference_trace_);
+    reference_period_ = Seconds(period.period_s.value_or(1.0));
+  }
+  policy::Observation o;
+  o.setting = decision_->setting;
+  o.time = reference_period_ * timing.time_ratio;
+  o.time_error = reference_period_ * timing.error;
+  o.energy = power * o.time;
+  const double relative = std::hypot(std::sqrt(variance) / power.value(), o.time_error / o.time);
+  o.energy_error = o.energy * relative;
+  o.iterations = static_cast<std::size_t>(to_seconds(timing.to - timing.from) / o.time);
+  o.at = Seconds((elapsed_s(timing.from) + elapsed_s(timing.to)) / 2);
+  for (const auto& gpu : gpus_) o.held = o.held && gpu->held();
+  use_observation(o, timing.from, now);
 }
 
 void Controller::enter(State state, const std::string& why) {
@@ -418,6 +590,7 @@ report::Session Controller::finish() {
   session.max_slowdown = problem_.max_slowdown;
   session.measure_only_reason = measure_only_reason_;
   session.duration_s = elapsed_s(now);
+  session.profiles = std::move(profiles_);
   for (const auto& gpu : gpus_) {
     add_to_books(*gpu, gpu->close(now));
     session.clock_writes += gpu->clock_writes();

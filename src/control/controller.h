@@ -3,9 +3,10 @@
 // keep the books for the report. Stepwise and without a thread: `run` drives it on the wall clock,
 // the tests on virtual time.
 //
-// States: warmup -> baseline -> search -> hold (-> baseline when the work changes), idle while the
-// job launches nothing, stop from anywhere. A failed write, a lost GPU or a release ends at default
-// clocks; measuring goes on.
+// States: warmup -> baseline -> profile -> search -> hold (-> baseline when the work changes), idle
+// while the job launches nothing, stop from anywhere. Counters are read beside the first baseline
+// of each work; `profile` is the time by which they take longer than it. A failed write, a lost GPU
+// or a release ends at default clocks; measuring goes on.
 //
 // Thread rule: one thread, the one that owns the devices.
 #pragma once
@@ -17,16 +18,21 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "control/counter_choice.h"
 #include "control/gpu_channel.h"
 #include "control/iteration_window.h"
+#include "control/known_work.h"
 #include "control/ledger.h"
+#include "control/profiler.h"
 #include "control/progress.h"
+#include "control/trace_window.h"
+#include "control/warm_up.h"
 #include "policy/policy.h"
 #include "report/session.h"
 
 namespace gpoeo::control {
 
-enum class State { kWarmup, kBaseline, kSearch, kHold, kDefault, kIdle, kStop };
+enum class State { kWarmup, kBaseline, kProfile, kSearch, kHold, kDefault, kIdle, kStop };
 std::string_view to_string(State state);
 
 struct ControllerInput {
@@ -38,6 +44,12 @@ struct ControllerInput {
   policy::Objective objective = policy::Objective::kEnergy;
   double cost_eta = 0.5;            // kCost only
   std::string measure_only_reason;  // set when the guards are null
+  CounterOptions counters{};
+  // The model: what to expect of each setting, for this work. Empty function: no model.
+  std::function<std::vector<policy::Prediction>(const Profile&)> predict{};
+  // Without an iteration for so long on a busy GPU, power traces are compared instead of counting
+  // iterations; nullopt: never.
+  std::optional<Duration> traces_after{};
 };
 
 // What a progress display shows.
@@ -78,6 +90,7 @@ class Controller {
   void finish_progress(Instant now);
   // `began`: when the other work began, if that was noticed only now.
   void restart(const std::string& why, std::optional<Instant> began = std::nullopt);
+  void set_power_ratio();
   void decide();
   void recommend(const policy::Decision& decision);
   void apply(const policy::Decision& decision);
@@ -86,10 +99,17 @@ class Controller {
   void give_up_setting(const Error& error);
   void retry_restore(Instant now);
   void await_settled(Instant now);
+  void open_window(Instant from);
+  void drop_window();
   void await_window(Instant now);
-  std::optional<policy::Observation> observe();
-  bool impossible_response(const policy::Observation& now) const;
-  bool work_changed(const policy::Observation& now) const;
+  bool at_baseline() const;
+  bool profiled(const policy::Observation& baseline, Instant now);
+  void look_early(Instant now);
+  void other_work(const policy::Observation& window, Instant began, Instant now);
+  std::optional<policy::Observation> observe(std::span<const Instant> ends);
+  void use_observation(const policy::Observation& observation, Instant began, Instant now);
+  void follow_traces(Instant now);
+  void await_trace_window(Instant now);
   std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
   double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
@@ -100,6 +120,10 @@ class Controller {
   policy::Problem problem_;
   std::string measure_only_reason_;
   std::vector<std::unique_ptr<GpuChannel>> gpus_;
+  std::unique_ptr<Profiler> profiler_;
+  std::function<std::vector<policy::Prediction>(const Profile&)> predict_;
+  bool profiled_ = false;  // the present work
+  std::vector<report::ProfileSection> profiles_;
   Ledger ledger_;
   std::function<void(const std::string&)> listener_ = [](const std::string&) {};
 
@@ -110,12 +134,22 @@ class Controller {
   bool several_jobs_ = false;
   unsigned work_changes_ = 0;
   std::vector<Instant> changes_;  // of work, lately
-  std::vector<Instant> warmup_ends_;
-  std::vector<policy::Observation> observations_;  // since the work last changed
+  WarmUp warm_up_;
+  std::vector<policy::Observation> observations_;  // of the present work
+  KnownWork known_work_;
+  Instant looked_;                   // newest early look at the open window
+  std::optional<Instant> odd_from_;  // the early look before it did not fit the work
   std::optional<policy::Decision> decision_;
   policy::ClockSetting recommended_;  // last told, when clocks may not be set
   bool settling_ = false;
   std::optional<IterationWindow> window_;
+  std::optional<Duration> traces_after_;
+  bool by_traces_ = false;  // nothing can be counted
+  std::optional<TraceWindow> trace_window_;
+  std::optional<iteration::PowerTrace> reference_trace_;
+  Seconds reference_period_{1.0};
+  unsigned unknowable_ = 0;  // trace windows in a row
+  Instant busy_since_, last_busy_;
   unsigned generation_ = 0;
   Instant last_progress_;
   std::optional<Instant> last_end_;

@@ -12,19 +12,19 @@ std::optional<policy::Observation> observe_window(std::span<const std::unique_pt
   policy::Observation o;
   double energy_variance = 0;
   for (const auto& gpu : gpus) {
-    const auto measured = gpu->iteration_energy(window.ends());
+    const auto measured = gpu->iteration_energy(ends);
     if (!measured) return std::nullopt;
     o.iterations = measured->iterations;
     o.time = measured->time;
-    o.time_error = measured->time_error.value_or(measured->time *
-                                                 window.relative_error().value_or(kUnknownError));
+    o.time_error =
+        measured->time_error.value_or(measured->time * relative_error.value_or(kUnknownError));
     o.energy += measured->energy;
     const Joules error = measured->energy_error.value_or(measured->energy * kUnknownError);
     energy_variance += error.value() * error.value();
     o.held = o.held && gpu->held();
   }
   o.energy_error = Joules(std::sqrt(energy_variance));
-  const auto ends = window.ends();
+  o.sm_clock = gpus.front()->condition(ends.front(), ends.back()).sm_clock;
   const auto since = [&](Instant t) { return to_seconds(t - started).value(); };
   o.at = Seconds((since(ends.front()) + since(ends.back())) / 2);
   return o;

@@ -7,8 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "base/clock.h"
 #include "control/gpu_channel.h"
-#include "control/iteration_window.h"
 #include "policy/policy.h"
 
 namespace gpoeo::control {

@@ -16,6 +16,7 @@ void add_clocks(const gpu::Capabilities& capabilities, policy::Problem& problem)
   if (!has(capabilities, gpu::Control::kMemoryClocks) || capabilities.clocks.empty()) return;
   Hertz highest = capabilities.clocks.front().memory;
   for (const auto& entry : capabilities.clocks) highest = std::max(highest, entry.memory);
+  problem.default_memory = highest;
   for (const auto& entry : capabilities.clocks) {
     if (entry.memory < highest) problem.memory_gears.push_back({entry.memory, entry.sm});
   }

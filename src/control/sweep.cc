@@ -144,10 +144,8 @@ bool Sweep::end_run(Instant from, Instant to) {
 
 std::optional<policy::Observation> Sweep::observe_run(Instant from, Instant to) {
   if (to - from < kLongRun) {
-    IterationWindow run({}, from);
     const Instant ends[] = {from, to};
-    run.add(ends);
-    return observe_window(gpus_, run, started_);
+    return observe_window(gpus_, ends, kRunError, started_);
   }
   // Longer than readings are kept: summed up from the stretches that they were booked in.
   double joules = 0, covered_s = 0;
@@ -224,7 +222,7 @@ void Sweep::open_window(Instant from) {
 
 void Sweep::await_window(Instant now) {
   if (!window_->ready()) return;
-  auto observation = observe_window(gpus_, *window_, started_);
+  auto observation = observe_window(gpus_, window_->ends(), window_->relative_error(), started_);
   if (observation) {
     dropped_ = 0;
     return keep(*observation);
@@ -258,9 +256,8 @@ void Sweep::keep(policy::Observation observation) {
     next_ = 0;
     extra_default_ = false;
   }
-  SweepPoint point{.observation = observation, .counters = {}, .sm_clock = {}};
+  SweepPoint point{.observation = observation, .counters = {}};
   if (auto counters = gpus_.front()->device().counters()) point.counters = *counters;
-  point.sm_clock = gpus_.front()->newest_sm_clock();
   points_.push_back(std::move(point));
   if (extra_default_) {
     extra_default_ = false;

@@ -37,7 +37,6 @@ std::vector<policy::ClockSetting> sweep_order(const std::vector<policy::ClockSet
 struct SweepPoint {
   policy::Observation observation;
   std::optional<gpu::Counters> counters;  // of the first GPU over the window; absent: it has none
-  std::optional<Hertz> sm_clock;          // of the first GPU, as last read in the window
 };
 
 struct SweepInput {

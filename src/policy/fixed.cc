@@ -28,4 +28,13 @@ Decision StaticClock::decide(const Problem& problem,
           .why = "policy static"};
 }
 
+Decision StaticPowerLimit::decide(const Problem& problem,
+                                  std::span<const Observation> observations) const {
+  if (!problem.power) return {.why = "this card's power limit cannot be set"};
+  if (observations.empty()) return {.purpose = Purpose::kBaseline, .why = "before the power limit"};
+  ClockSetting setting;
+  setting.power_limit = std::clamp(limit_, problem.power->lowest, problem.power->highest);
+  return {.purpose = Purpose::kHold, .setting = setting, .goal = {}, .why = "policy power-limit"};
+}
+
 }  // namespace gpoeo::policy

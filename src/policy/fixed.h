@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies that search nothing: the driver's defaults, and one clock throughout.
+// Policies that search nothing: the driver's defaults, one clock or one
+// power limit throughout.
 #pragma once
 
 #include "policy/policy.h"
@@ -23,6 +24,17 @@ class StaticClock final : public Policy {
 
  private:
   Hertz sm_;
+};
+
+// Measures a baseline, then holds the power limit asked for, within what the card takes.
+class StaticPowerLimit final : public Policy {
+ public:
+  explicit StaticPowerLimit(Watts limit) : limit_(limit) {}
+  std::string_view name() const override { return "power-limit"; }
+  Decision decide(const Problem& problem, std::span<const Observation> observations) const override;
+
+ private:
+  Watts limit_;
 };
 
 }  // namespace gpoeo::policy

@@ -6,7 +6,10 @@
 #include "base/text.h"
 #include "policy/constrained_search.h"
 #include "policy/fixed.h"
+#include "policy/gpoeo_paper.h"
 #include "policy/measured_search.h"
+#include "policy/odpp.h"
+#include "policy/zeus.h"
 
 namespace gpoeo::policy {
 
@@ -42,6 +45,12 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
   constexpr std::string_view kStatic = "static:";
   if (name == "gpoeo") return std::make_unique<ConstrainedSearch>();
   if (name == "search") return std::make_unique<MeasuredSearch>();
+  if (name == "gpoeo-paper") return std::make_unique<GpoeoPaper>();
+  if (name == "gpoeo-paper:published") {
+    return std::make_unique<GpoeoPaper>(GpoeoPaperOptions{.published_reward = true});
+  }
+  if (name == "odpp") return std::make_unique<Odpp>();
+  if (name == "zeus") return std::make_unique<Zeus>();
   if (name == "default") return std::make_unique<DefaultClocks>();
   if (name.starts_with(kStatic)) {
     const auto mhz = parse_double(name.substr(kStatic.size()));
@@ -49,8 +58,19 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
     return make_error(ErrorKind::kInvalid,
                       fmt::format("policy '{}': write static:MHz, for example static:1200", name));
   }
-  return make_error(ErrorKind::kInvalid,
-                    fmt::format("no policy '{}'; there are search, default and static:MHz", name));
+  constexpr std::string_view kPower = "power-limit:";
+  if (name.starts_with(kPower)) {
+    const auto watts = parse_double(name.substr(kPower.size()));
+    if (watts && *watts > 0) return std::make_unique<StaticPowerLimit>(Watts(*watts));
+    return make_error(
+        ErrorKind::kInvalid,
+        fmt::format("policy '{}': write power-limit:W, for example power-limit:250", name));
+  }
+  return make_error(
+      ErrorKind::kInvalid,
+      fmt::format("no policy '{}'; there are gpoeo, search, default, static:MHz, power-limit:W, "
+                  "gpoeo-paper, gpoeo-paper:published, odpp and zeus",
+                  name));
 }
 
 }  // namespace gpoeo::policy

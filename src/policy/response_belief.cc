@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 
 namespace gpoeo::policy {
@@ -46,13 +47,18 @@ constexpr ShapePrior kPowerShape{.a = -1.5,
                                  .residual_sd = 0.012};
 
 constexpr double kResidualLength = 0.15;  // in ln level
-constexpr double kOtherLine = 0.3;        // how much of a residual two memory clocks share
+// What neighbouring clocks do not share at all: measured curves have steps.
+constexpr double kOwnDeviation = 0.003;
+constexpr double kOtherLine = 0.3;  // how much of a residual two memory clocks share
 
 // A model's error is mostly one of level: wrong by the same sign along a whole line.
 constexpr double kModelLength = 0.5;
 constexpr double kModelLocalShare = 0.15;
 constexpr double kModelOtherLine = 0.6;
 constexpr double kModelLeastError = 0.01;
+
+// Of one measured ratio, drift included.
+constexpr double kTypicalNoise = 0.005;
 
 struct DriftShape {
   double sd, tau_s;
@@ -95,6 +101,7 @@ class GenericPrior final : public Prior {
     const bool same = p.line == q.line;
     if (same && p.line != 0) sum += square(shape_.line_sd);
     const double near = matern52(std::log(p.level / q.level) / kResidualLength);
+    if (i == j && i != 0) sum += square(kOwnDeviation);
     return sum + square(shape_.residual_sd) * near * (same ? 1 : kOtherLine);
   }
 
@@ -120,7 +127,9 @@ class ModelPrior final : public Prior {
     const double broad = std::exp(-0.5 * distance * distance / (kModelLength * kModelLength)) *
                          (same ? 1 : kModelOtherLine);
     const double local = matern52(distance / kResidualLength) * (same ? 1 : kOtherLine);
-    return errors_[i] * errors_[j] * ((1 - kModelLocalShare) * broad + kModelLocalShare * local);
+    const double own = i == j && i != 0 ? kOwnDeviation * kOwnDeviation : 0;
+    return own +
+           errors_[i] * errors_[j] * ((1 - kModelLocalShare) * broad + kModelLocalShare * local);
   }
 
  private:
@@ -153,6 +162,33 @@ std::optional<ModelMeans> model_means(const Problem& problem,
     out.power_error.push_back(energy_error);
   }
   return out;
+}
+
+// How far the evidence lies from what the model said, in its own standard errors, over the settings
+// measured (1 = as far as it thought). A model that is surprised is trusted so much less.
+double surprise(std::span<const Evidence> evidence, const std::vector<double>& means,
+                const std::vector<double>& errors, double Evidence::*value) {
+  struct Sum {
+    double value = 0;
+    int number = 0;
+  };
+  std::map<std::size_t, Sum> seen;
+  for (const Evidence& e : evidence) {
+    Sum& sum = seen[e.candidate];
+    sum.value += e.*value;
+    ++sum.number;
+  }
+  const auto baseline = seen.find(0);
+  if (baseline == seen.end() || seen.size() < 2) return 1;
+  const double level = baseline->second.value / baseline->second.number;
+  double squares = 0;
+  for (const auto& [candidate, sum] : seen) {
+    if (candidate == 0) continue;
+    const double off = sum.value / sum.number - level - means[candidate];
+    const double sd = std::hypot(errors[candidate], kTypicalNoise);
+    squares += off * off / (sd * sd);
+  }
+  return std::sqrt(std::max(1.0, squares / static_cast<double>(seen.size() - 1)));
 }
 
 // Covariance of the drift's means over two blocks: each averages over its own span.
@@ -234,6 +270,12 @@ ResponseBelief::ResponseBelief(const Problem& problem, std::span<const Candidate
   const std::size_t n = candidates.size();
   std::unique_ptr<const Prior> time, power;
   if (auto model = model_means(problem, candidates)) {
+    const double time_doubt =
+        surprise(evidence, model->time, model->time_error, &Evidence::log_time);
+    const double power_doubt =
+        surprise(evidence, model->power, model->power_error, &Evidence::log_power);
+    for (double& e : model->time_error) e *= time_doubt;
+    for (double& e : model->power_error) e *= power_doubt;
     time = std::make_unique<ModelPrior>(candidates, std::move(model->time),
                                         std::move(model->time_error));
     power = std::make_unique<ModelPrior>(candidates, std::move(model->power),
