@@ -6,7 +6,9 @@
 namespace gpoeo::control {
 
 std::optional<policy::Observation> observe_window(std::span<const std::unique_ptr<GpuChannel>> gpus,
-                                                  const IterationWindow& window, Instant started) {
+                                                  std::span<const Instant> ends,
+                                                  std::optional<double> relative_error,
+                                                  Instant started) {
   // Where too few iterations say anything about it.
   constexpr double kUnknownError = 0.05;
   policy::Observation o;

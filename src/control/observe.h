@@ -13,10 +13,13 @@
 
 namespace gpoeo::control {
 
-// `window` is ready. `at` counts from `started`; the setting is the caller's to fill in. nullopt
-// while the readings that close the window have not come; they are asked for. Thread rule: the
-// thread that owns the devices.
+// `ends` of consecutive iterations, two at least. `relative_error` of their mean time stands in
+// where there are too few for batches. `at` counts from `started`; the setting is the caller's to
+// fill in. nullopt while the readings that close the window have not come; they are asked for.
+// Thread rule: the thread that owns the devices.
 std::optional<policy::Observation> observe_window(std::span<const std::unique_ptr<GpuChannel>> gpus,
-                                                  const IterationWindow& window, Instant started);
+                                                  std::span<const Instant> ends,
+                                                  std::optional<double> relative_error,
+                                                  Instant started);
 
 }  // namespace gpoeo::control
