@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 tools/install_packages.sh
 tools/format.sh --check
 python3 tools/check_includes.py
+python3 tools/make_twin71.py --check
 cmake --preset ci
 cmake --build --preset ci --parallel "$(nproc)"
 python3 tools/check_tests_built.py build/ci

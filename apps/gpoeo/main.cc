@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   if (dashes != end) invocation.command.assign(dashes + 1, end);
   argc = static_cast<int>(dashes - argv);
   add_run(root, invocation);
+  add_measure(root, invocation);
   add_monitor(root, invocation);
   add_doctor(root, invocation);
   add_reset(root, invocation);

@@ -20,8 +20,7 @@
 #include "base/log.h"
 #include "control/child.h"
 #include "control/controller.h"
-#include "guardian.h"
-#include "injection.h"
+#include "job_process.h"
 #include "progress_display.h"
 #include "report/render.h"
 #include "ring_folder.h"
@@ -31,10 +30,6 @@
 
 namespace gpoeo::app {
 namespace {
-
-// How long the driver may take to give the clocks back once the job is over. A driver that hangs
-// must not keep the user's shell: the guardian goes on trying.
-constexpr auto kRestorePatience = std::chrono::seconds(15);
 
 // What the control thread and the main thread share.
 struct Switches {
@@ -53,28 +48,18 @@ struct Prepared {
 };
 
 // Read-only when clocks are not to be set; else as far as rights go. The reason is for the user.
-Result<std::string> take_guards(Prepared& prepared, const RunOptions& options) {
+Result<std::string> guard_clocks(Prepared& prepared, const RunOptions& options) {
   if (options.dry_run) return "--dry-run";
   if (options.strict && !prepared.backend.simulated() && ::geteuid() != 0) {
     return make_error(ErrorKind::kNoPermission,
                       "--strict: NVML lets only root set clocks; run with sudo -E");
   }
-  auto journal = control::Journal::open(control::default_state_dir());
+  auto journal = take_guards(prepared.backend, prepared.gpus, prepared.input.gpus);
   if (!journal) {
     if (options.strict) return std::unexpected(journal.error());
     return journal.error().text;
   }
-  prepared.journal = std::make_unique<control::Journal>(std::move(*journal));
-  for (std::size_t i = 0; i < prepared.gpus.devices.size(); ++i) {
-    auto guard =
-        control::Guard::acquire(*prepared.gpus.devices[i], *prepared.journal, prepared.backend.ref);
-    if (!guard) {
-      for (auto& gpu : prepared.input.gpus) gpu.guard.reset();
-      if (options.strict) return std::unexpected(guard.error());
-      return guard.error().text;
-    }
-    prepared.input.gpus[i].guard.emplace(std::move(*guard));
-  }
+  prepared.journal = std::move(*journal);
   return "";
 }
 
@@ -96,7 +81,7 @@ Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::
     GPOEO_TRY(auto trace, telemetry::TraceWriter::create(options.trace_file));
     input.gpus.front().trace.emplace(std::move(trace));
   }
-  GPOEO_TRY(input.measure_only_reason, take_guards(*prepared, options));
+  GPOEO_TRY(input.measure_only_reason, guard_clocks(*prepared, options));
   prepared->progress = std::make_unique<control::RingProgress>(ring_dir);
   input.clock = prepared->backend.clock;
   input.progress = prepared->progress.get();
@@ -122,20 +107,6 @@ report::Session control_job(Prepared& prepared, Switches& switches, ProgressDisp
   return session;
 }
 
-// Waits for the job's end. Signals go on to the job, unless the terminal has sent them to it
-// already.
-control::ExitStatus wait_for_job(control::Child& child, Switches& switches) {
-  for (;;) {
-    const control::Wake wake = child.wait(std::chrono::hours(1));
-    if (wake.kind == control::Wake::Kind::kExited) return wake.exit;
-    if (wake.kind != control::Wake::Kind::kSignal) continue;
-    const bool ends_jobs = wake.signal != SIGUSR1 && wake.signal != SIGUSR2;
-    if (ends_jobs) switches.release_signal.store(wake.signal);
-    // A terminal that hangs up tells its session's leader only, which may be us.
-    if (!wake.from_terminal || wake.signal == SIGHUP) child.forward(wake.signal);
-  }
-}
-
 Status publish(const report::Session& session, const RunOptions& options) {
   if (options.json) {
     std::fputs(report::to_json(session).c_str(), stdout);
@@ -147,51 +118,12 @@ Status publish(const report::Session& session, const RunOptions& options) {
   return write_output_file(options.report_file, report::to_json(session));
 }
 
-int exit_code_for_start(const Error& error) {
-  if (error.kind == ErrorKind::kNotFound) return kExitNotFound;
-  if (error.kind == ErrorKind::kNoPermission) return kExitNotExecutable;
-  return kExitOwnFailure;
-}
-
-control::Child::Environment job_environment(const Backend& backend, const std::string& ring_dir,
-                                            const Injection& injection) {
-  control::Child::Environment added = {{wire::kRingDirEnv, ring_dir}};
-  if (!injection.library.empty()) added.emplace_back(kInjectionEnv, injection.library);
-  if (backend.simulated()) {
-    // The job's own NVML clients (pynvml in a training script) must see the same card as we do.
-    const std::string folder = std::filesystem::path(backend.ref.library).parent_path().string();
-    const char* before = std::getenv("LD_LIBRARY_PATH");
-    added.emplace_back("LD_LIBRARY_PATH", before != nullptr ? folder + ":" + before : folder);
-    added.emplace_back(twin::kSegmentEnvironment, backend.ref.twin);
-  }
-  return added;
-}
-
 // When no process of the job has made a ring.
 std::string why_no_launch_log(const Injection& injection) {
   return "never started: " + (injection.library.empty()
                                   ? injection.why_not
                                   : "the job made no CUDA call, or a tool in it (nsys, ncu) set "
                                     "CUDA_INJECTION64_PATH for itself");
-}
-
-Result<std::optional<Guardian>> start_guardian(const Prepared& prepared, const RunOptions& options,
-                                               const std::string& ring_dir) {
-  const bool sets_clocks = prepared.input.measure_only_reason.empty();
-  if (options.no_guardian || (!sets_clocks && !prepared.backend.owns_segment)) {
-    return std::optional<Guardian>{};
-  }
-  GuardianCharge charge{.state_dir = control::default_state_dir().string(),
-                        .uuids = {},
-                        .ring_dir = ring_dir,
-                        .twin_segment = {}};
-  if (sets_clocks) {
-    for (const auto& device : prepared.gpus.devices)
-      charge.uuids.push_back(device->identity().uuid);
-  }
-  if (prepared.backend.owns_segment) charge.twin_segment = prepared.backend.ref.twin;
-  GPOEO_TRY(Guardian guardian, Guardian::start(charge));
-  return std::optional<Guardian>(std::move(guardian));
 }
 
 bool any_restore_failed(const report::Session& session) {
@@ -230,7 +162,10 @@ int run(const RunOptions& options) {
   Prepared& prepared = **made;
   announce(prepared, options);
 
-  auto guardian = start_guardian(prepared, options, rings->path());
+  auto guardian = options.no_guardian
+                      ? Result<std::optional<Guardian>>{}
+                      : start_guardian(prepared.backend, prepared.gpus,
+                                       prepared.input.measure_only_reason.empty(), rings->path());
   if (!guardian) return fail(guardian.error(), kExitOwnFailure);
   const Instant started = prepared.backend.clock->now();
   const Injection injection = choose_injection(!options.no_inject);
@@ -249,7 +184,8 @@ int run(const RunOptions& options) {
   auto future = promise.get_future();
   std::thread control([&] { promise.set_value(control_job(prepared, switches, display)); });
 
-  const control::ExitStatus exit = wait_for_job(*child, switches);
+  const control::ExitStatus exit = wait_for_job(
+      *child, {.ending_signal = [&](int signal) { switches.release_signal.store(signal); }});
   switches.stop.request();
   if (future.wait_for(kRestorePatience) != std::future_status::ready) {
     log::error(

@@ -10,6 +10,7 @@
 #include "backend.h"
 #include "base/log.h"
 #include "control/child.h"
+#include "job_process.h"
 #include "twin/card_front.h"
 #include "twin/device_spec.h"
 #include "twin_verbs.h"
@@ -96,17 +97,9 @@ int twin_exec(const TwinOptions& options) {
   if (const auto variables = twin_environment(**segment); !variables) {
     code = fail(variables.error(), kExitOwnFailure);
   } else if (auto child = control::Child::start(options.command, *variables, signals); !child) {
-    code = fail(child.error(),
-                child.error().kind == ErrorKind::kNotFound ? kExitNotFound : kExitNotExecutable);
+    code = fail(child.error(), exit_code_for_start(child.error()));
   } else {
-    for (;;) {
-      const auto wake = child->wait(std::chrono::hours(1));
-      if (wake.kind == control::Wake::Kind::kSignal && !wake.from_terminal)
-        child->forward(wake.signal);
-      if (wake.kind != control::Wake::Kind::kExited) continue;
-      code = wake.exit.code;
-      break;
-    }
+    code = wait_for_job(*child).code;
   }
   const std::string path = (*segment)->path().string();
   segment->reset();

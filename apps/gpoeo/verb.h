@@ -42,6 +42,7 @@ void add_compare(CLI::App& root, Invocation& invocation);
 void add_detect(CLI::App& root, Invocation& invocation);
 void add_doctor(CLI::App& root, Invocation& invocation);
 void add_guardian(CLI::App& root, Invocation& invocation);
+void add_measure(CLI::App& root, Invocation& invocation);
 void add_monitor(CLI::App& root, Invocation& invocation);
 void add_reset(CLI::App& root, Invocation& invocation);
 void add_run(CLI::App& root, Invocation& invocation);

@@ -8,6 +8,7 @@
 
 #include "control/counter_choice.h"
 #include "control/gpu_channel.h"
+#include "control/observe.h"
 #include "control/problem.h"
 #include "control/same_work.h"
 #include "iteration/period.h"
@@ -468,24 +469,8 @@ void Controller::other_work(const policy::Observation& window, Instant began, In
 }
 
 std::optional<policy::Observation> Controller::observe(std::span<const Instant> ends) {
-  policy::Observation o;
-  double energy_variance = 0;
-  for (const auto& gpu : gpus_) {
-    const auto measured = gpu->iteration_energy(ends);
-    if (!measured) return std::nullopt;
-    o.iterations = measured->iterations;
-    o.time = measured->time;
-    o.time_error =
-        measured->time_error.value_or(measured->time * window_->relative_error().value_or(0.05));
-    o.energy += measured->energy;
-    const Joules error = measured->energy_error.value_or(measured->energy * 0.05);
-    energy_variance += error.value() * error.value();
-    o.held = o.held && gpu->held();
-  }
-  o.energy_error = Joules(std::sqrt(energy_variance));
-  o.setting = decision_->setting;
-  o.sm_clock = gpus_.front()->condition(ends.front(), ends.back()).sm_clock;
-  o.at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
+  auto o = observe_window(gpus_, ends, window_->relative_error(), started_);
+  if (o) o->setting = decision_->setting;
   return o;
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "control/testing/twin_progress.h"
 #include "gpu/testing/faulty_device.h"
 #include "gpu/testing/recording_device.h"
 #include "twin/testing/fixtures.h"
@@ -21,31 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using twin::testing::expect_ok;
 
-// Iteration ends straight from the simulator.
-class TwinProgress final : public ProgressReader {
- public:
-  TwinProgress(twin::Twin& twin, twin::JobHandle job) : twin_(twin), job_(job) {}
-  void poll(Instant) override {
-    const auto ends = twin_.iteration_ends(0, job_, next_);
-    if (!ends) return;
-    next_ += static_cast<std::int64_t>(ends->size());
-    if (hidden) return;
-    for (const auto& end : *ends) ends_.push_back(end.time);
-  }
-  ProgressSource source() const override { return ProgressSource::kStepMarks; }
-  std::vector<Instant> take_ends() override { return std::exchange(ends_, {}); }
-  unsigned generation() const override { return generation_; }
-  std::vector<std::string> take_notes() override { return {}; }
-
-  bool hidden = false;  // the job launches nothing
-  unsigned generation_ = 0;
-
- private:
-  twin::Twin& twin_;
-  twin::JobHandle job_;
-  std::int64_t next_ = 0;
-  std::vector<Instant> ends_;
-};
+using testing::TwinProgress;
 
 class Scene {
  public:
