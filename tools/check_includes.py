@@ -15,6 +15,7 @@ import sys
 ALLOWED = {
     "base": set(),
     "wire": {"base"},
+    "inject": {"wire"},
     "response": {"base"},
     "gpu": {"base"},
     "gpu/nvml": {"base", "gpu"},

@@ -6,33 +6,24 @@
 #include <algorithm>
 #include <cmath>
 
+#include "control/counter_choice.h"
 #include "control/gpu_channel.h"
 #include "control/problem.h"
+#include "control/same_work.h"
 #include "iteration/period.h"
 
 namespace gpoeo::control {
 namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(200);
-// Warm-up is over when this many iterations in a row take about as long as as many before them;
-// compilation, autotuning and cache filling come before.
-constexpr std::size_t kWarmupHalf = 4;
-constexpr double kWarmupTolerance = 0.1;
-constexpr Duration kWarmupLongest = std::chrono::seconds(20);
 // No iteration for this long, and for this many usual ones: the job is idle.
 constexpr Duration kIdleAfter = std::chrono::seconds(10);
 constexpr std::int64_t kIdleIterations = 8;
-// A clock at which iterations change by more than this between two looks has other work to do.
-constexpr double kWorkChange = 0.12;
-constexpr double kWorkChangeSigmas = 8;
 // So many changes of work within so long, and nothing that is measured holds long enough to be
 // used.
 constexpr std::size_t kUnsteadyChanges = 4;
 constexpr unsigned kMostWorkChanges = 3;
 constexpr Duration kUnsteadyWithin = std::chrono::minutes(10);
-// How far outside of what a clock can do a window must lie to be other work.
-constexpr double kImpossibleMargin = 0.05;
-constexpr double kImpossibleSigmas = 4;
 constexpr std::size_t kMostObservations = 400;
 constexpr unsigned kMostDroppedWindows = 3;
 // By traces: how long a busy GPU is let run before its trace counts, and so many windows in a row
@@ -40,10 +31,7 @@ constexpr unsigned kMostDroppedWindows = 3;
 constexpr Duration kTraceWarmup = std::chrono::seconds(5);
 constexpr unsigned kMostUnknowable = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
-
-double mean_gap_s(std::span<const Instant> ends) {
-  return to_seconds(ends.back() - ends.front()).value() / static_cast<double>(ends.size() - 1);
-}
+constexpr std::size_t kMostProfiles = 32;
 
 }  // namespace
 
@@ -53,6 +41,8 @@ std::string_view to_string(State state) {
       return "warmup";
     case State::kBaseline:
       return "baseline";
+    case State::kProfile:
+      return "profile";
     case State::kSearch:
       return "search";
     case State::kHold:
@@ -72,6 +62,7 @@ Controller::Controller(ControllerInput input)
       progress_(*input.progress),
       policy_(*input.policy),
       measure_only_reason_(std::move(input.measure_only_reason)),
+      predict_(std::move(input.predict)),
       started_(input.clock->now()),
       last_progress_(started_) {
   GPOEO_CHECK(!input.gpus.empty());
@@ -81,6 +72,7 @@ Controller::Controller(ControllerInput input)
   traces_after_ = input.traces_after;
   busy_since_ = last_busy_ = started_;
   problem_ = choices(gpus_);
+  profiler_ = make_profiler(gpus_, std::move(input.counters));
   problem_.max_slowdown = input.max_slowdown;
   problem_.objective = input.objective;
   problem_.cost_eta = input.cost_eta;
@@ -103,6 +95,7 @@ Instant Controller::step() {
   if (released_) retry_restore(now);
   take_progress(now);
   if (settling_) await_settled(now);
+  profiler_->poll(now);
   if (window_) await_window(now);
   if (trace_window_) await_trace_window(now);
   return next;
@@ -142,9 +135,8 @@ void Controller::take_progress(Instant now) {
     if (by_traces_) return;
     if (state_ != State::kIdle && state_ != State::kWarmup && state_ != State::kStop &&
         now - last_progress_ > std::max(kIdleAfter, kIdleIterations * last_gap_)) {
-      before_idle_ = state_;
-      window_.reset();
-      settling_ = false;
+      before_idle_ = state_ == State::kProfile ? State::kBaseline : state_;
+      drop_window();
       enter(State::kIdle, "no iteration ends");
     }
     return;
@@ -162,16 +154,20 @@ void Controller::take_progress(Instant now) {
     if (decision_) apply(*decision_);
   }
   if (state_ == State::kWarmup) {
-    warmup_ends_.insert(warmup_ends_.end(), ends.begin(), ends.end());
-    const std::span<const Instant> all = warmup_ends_;
-    if (all.size() < 2 * kWarmupHalf + 1) return;
-    const double before = mean_gap_s(all.last(2 * kWarmupHalf + 1).first(kWarmupHalf + 1));
-    const double after = mean_gap_s(all.last(kWarmupHalf + 1));
-    const bool steady = std::abs(after / before - 1) <= kWarmupTolerance;
-    if (steady || all.back() - all.front() >= kWarmupLongest) decide();
+    warm_up_.add(ends);
+    if (warm_up_.over()) decide();
     return;
   }
   if (window_) window_->add(ends);
+  profiler_->add_ends(ends);
+}
+
+// The last ends. What only now turns out to be the unit has nothing to be compared with any more.
+void Controller::finish_progress(Instant now) {
+  progress_.finish(now);
+  for (std::string& note : progress_.take_notes()) ledger_.add_note(std::move(note));
+  if (progress_.generation() != generation_) return;
+  ledger_.add_iteration_ends(progress_.take_ends());
 }
 
 // Forgets what was measured: it was other work.
@@ -180,10 +176,11 @@ void Controller::restart(const std::string& why, std::optional<Instant> began) {
   observations_.clear();
   reference_trace_.reset();
   busy_since_ = clock_.now();
-  warmup_ends_.clear();
-  window_.reset();
-  trace_window_.reset();
-  settling_ = false;
+  profiled_ = false;
+  problem_.prior.clear();
+  warm_up_.restart();
+  drop_window();
+  profiler_->new_work();
   if (state_ == State::kStop || state_ == State::kWarmup) return;
   restore_all();
   enter(State::kWarmup, why);
@@ -229,9 +226,7 @@ void Controller::apply(const policy::Decision& decision) {
   const bool clocks_stand =
       decision_ && decision_->setting == decision.setting && !observations_.empty();
   decision_ = decision;
-  window_.reset();
-  trace_window_.reset();
-  settling_ = false;
+  drop_window();
   if (!clocks_stand) {
     // Before it goes into the books: what could not be set was not held.
     if (Status written = write_clocks(decision.setting); !written) {
@@ -248,7 +243,7 @@ void Controller::apply(const policy::Decision& decision) {
           fmt::format("{}: {}", policy::to_string(decision.setting), decision.why));
   }
   if (clocks_stand) {
-    open_window(decision.goal, clock_.now());
+    open_window(clock_.now());
   } else {
     settling_ = true;
   }
@@ -299,9 +294,7 @@ void Controller::release(std::string why) {
   if (released_) return;
   released_ = true;
   restore_all();
-  window_.reset();
-  trace_window_.reset();
-  settling_ = false;
+  drop_window();
   enter(State::kStop, "default clocks from here on: " + why);
 }
 
@@ -313,12 +306,55 @@ void Controller::await_settled(Instant now) {
     settled_at = std::max(settled_at, *at);
   }
   settling_ = false;
-  open_window(decision_->goal, settled_at);
+  open_window(settled_at);
 }
 
-void Controller::open_window(const policy::MeasureGoal& goal, Instant from) {
-  by_traces_ ? static_cast<void>(trace_window_.emplace(goal, from))
-             : static_cast<void>(window_.emplace(goal, from));
+void Controller::open_window(Instant from) {
+  if (by_traces_) {
+    trace_window_.emplace(decision_->goal, from);
+  } else {
+    window_.emplace(decision_->goal, from);
+  }
+  if (at_baseline()) profiler_->baseline_begins(from, to_seconds(last_gap_));
+}
+
+// What was being measured is of no use.
+void Controller::drop_window() {
+  window_.reset();
+  trace_window_.reset();
+  settling_ = false;
+  profiler_->cancel();
+}
+
+// Counters are read at default clocks only, where the work is known to be one.
+bool Controller::at_baseline() const {
+  return decision_ && decision_->purpose == policy::Purpose::kBaseline &&
+         decision_->setting.is_default();
+}
+
+// Whether the work's profile is there, or there is none to come. Fills what is no counter in it,
+// and asks the model.
+bool Controller::profiled(const policy::Observation& baseline, std::span<const Instant> ends,
+                          Instant now) {
+  if (!at_baseline() || profiled_) return true;
+  const Watts power = baseline.energy / baseline.time / static_cast<double>(gpus_.size());
+  if (!profiler_->baseline_ready(now, {.time = baseline.time, .power = power})) {
+    if (state_ != State::kProfile) enter(State::kProfile, "reading counters at default clocks");
+    return false;
+  }
+  profiled_ = true;
+  Profile& profile = *profiler_->profile();
+  profile.time = baseline.time;
+  profile.power = power;
+  complete_profile(profile, *gpus_.front(), ends);
+  if (profiles_.size() < kMostProfiles) profiles_.push_back(section_of(profile));
+  listener_(describe(profile));
+  if (predict_) problem_.prior = predict_(profile);
+  if (!problem_.prior.empty()) {
+    listener_(
+        fmt::format("predict: the model expects something of {} settings", problem_.prior.size()));
+  }
+  return true;
 }
 
 void Controller::await_window(Instant now) {
@@ -333,17 +369,18 @@ void Controller::await_window(Instant now) {
       dropped_windows_ = 0;
       restart("energy cannot be read");
     } else {
-      window_.emplace(decision_->goal, now);
+      open_window(now);
     }
     return;
   }
   dropped_windows_ = 0;
-  use_observation(*observation, window_->ends().front(), now);
+  use_observation(*observation, window_->ends(), now);
 }
 
-void Controller::use_observation(const policy::Observation& observation, Instant began,
-                                 Instant now) {
-  if (work_changed(observation)) {
+void Controller::use_observation(const policy::Observation& observation,
+                                 std::span<const Instant> ends, Instant now) {
+  if (!same_work(observation, observations_, problem_)) {
+    const Instant began = ends.front();
     std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
     changes_.push_back(now);
     ++work_changes_;
@@ -354,6 +391,7 @@ void Controller::use_observation(const policy::Observation& observation, Instant
     }
     return;
   }
+  if (!profiled(observation, ends, now)) return;
   ledger_.add_observation(observation);
   observations_.push_back(observation);
   if (observations_.size() > kMostObservations) {
@@ -382,42 +420,10 @@ std::optional<policy::Observation> Controller::observe() {
   }
   o.energy_error = Joules(std::sqrt(energy_variance));
   o.setting = decision_->setting;
+  o.sm_clock = gpus_.front()->condition(window_->ends().front(), window_->ends().back()).sm_clock;
   const auto ends = window_->ends();
   o.at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
   return o;
-}
-
-// No work gets faster by a lower clock, nor slower by more than the clock was lowered: such a
-// window and the baseline that it would be compared with hold different work.
-bool Controller::impossible_response(const policy::Observation& now) const {
-  if (!now.setting.sm || problem_.sm_clocks.empty()) return false;
-  const auto baseline =
-      std::ranges::find_if(observations_.rbegin(), observations_.rend(),
-                           [](const policy::Observation& o) { return o.setting.is_default(); });
-  if (baseline == observations_.rend()) return false;
-  const double ratio = now.time / baseline->time;
-  const double error =
-      ratio * std::hypot(now.time_error / now.time, baseline->time_error / baseline->time);
-  const double margin = kImpossibleMargin + kImpossibleSigmas * error;
-  if (ratio < 1 - margin) return true;
-  // How much slower a slow memory clock or a power limit may make it is not known.
-  if (now.setting.memory || now.setting.power_limit) return false;
-  return ratio > problem_.sm_clocks.back() / *now.setting.sm + margin;
-}
-
-bool Controller::work_changed(const policy::Observation& now) const {
-  if (impossible_response(now)) return true;
-  for (const auto& before : observations_) {
-    if (before.setting != now.setting) continue;
-    const auto differs = [](double a, double b, double error) {
-      return std::abs(a / b - 1) > std::max(kWorkChange, kWorkChangeSigmas * error / b);
-    };
-    const double time_error = std::hypot(now.time_error.value(), before.time_error.value());
-    const double energy_error = std::hypot(now.energy_error.value(), before.energy_error.value());
-    return differs(now.time.value(), before.time.value(), time_error) ||
-           differs(now.energy.value(), before.energy.value(), energy_error);
-  }
-  return false;
 }
 
 // Nothing is counted: what the GPU's utilisation and power say goes for progress.
@@ -432,9 +438,8 @@ void Controller::follow_traces(Instant now) {
     busy_since_ = now;
     if (by_traces_ && state_ != State::kIdle && state_ != State::kWarmup &&
         state_ != State::kStop) {
-      before_idle_ = state_;
-      trace_window_.reset();
-      settling_ = false;
+      before_idle_ = state_ == State::kProfile ? State::kBaseline : state_;
+      drop_window();
       enter(State::kIdle, "the GPU does nothing");
     }
   }
@@ -490,7 +495,8 @@ void Controller::await_trace_window(Instant now) {
   o.iterations = static_cast<std::size_t>(to_seconds(timing.to - timing.from) / o.time);
   o.at = Seconds((elapsed_s(timing.from) + elapsed_s(timing.to)) / 2);
   for (const auto& gpu : gpus_) o.held = o.held && gpu->held();
-  use_observation(o, timing.from, now);
+  const Instant edges[] = {timing.from, timing.to};
+  use_observation(o, edges, now);
 }
 
 void Controller::enter(State state, const std::string& why) {
@@ -500,7 +506,9 @@ void Controller::enter(State state, const std::string& why) {
 
 LiveStatus Controller::live_status() const {
   const Instant now = clock_.now();
-  LiveStatus s{.state = state_, .elapsed_s = elapsed_s(now), .iterations = ledger_.iterations()};
+  LiveStatus s{.state = state_,
+               .elapsed_s = elapsed_s(now),
+               .iterations = progress_.iterations().value_or(ledger_.iterations())};
   s.iterations_per_s = ledger_.rate(now);
   for (const auto& gpu : gpus_) {
     if (const auto power = gpu->newest_power()) s.power_w = s.power_w.value_or(0) + power->value();
@@ -535,7 +543,7 @@ report::Session Controller::finish() {
   session.max_slowdown = problem_.max_slowdown;
   session.measure_only_reason = measure_only_reason_;
   session.duration_s = elapsed_s(now);
-  session.progress_source = std::string(to_string(progress_.source()));
+  session.profiles = std::move(profiles_);
   for (const auto& gpu : gpus_) {
     add_to_books(*gpu, gpu->close(now));
     session.clock_writes += gpu->clock_writes();
@@ -543,8 +551,11 @@ report::Session Controller::finish() {
     session.simulated = session.simulated || gpu->device().identity().simulated;
   }
   watch_device_events();
-  take_progress(now);
+  finish_progress(now);
   ledger_.close(session);
+  session.iterations = progress_.iterations().value_or(session.iterations);
+  session.progress_source = std::string(to_string(progress_.source()));
+  session.launch_log = progress_.launch_log();
   if (const std::string reason = why_nothing_is_claimed(session); !reason.empty()) {
     session.saving.reset();
     session.no_saving_reason = reason;

@@ -3,9 +3,10 @@
 // keep the books for the report. Stepwise and without a thread: `run` drives it on the wall clock,
 // the tests on virtual time.
 //
-// States: warmup -> baseline -> search -> hold (-> baseline when the work changes), idle while the
-// job launches nothing, stop from anywhere. A failed write, a lost GPU or a release ends at default
-// clocks; measuring goes on.
+// States: warmup -> baseline -> profile -> search -> hold (-> baseline when the work changes), idle
+// while the job launches nothing, stop from anywhere. Counters are read beside the first baseline
+// of each work; `profile` is the time by which they take longer than it. A failed write, a lost GPU
+// or a release ends at default clocks; measuring goes on.
 //
 // Thread rule: one thread, the one that owns the devices.
 #pragma once
@@ -17,17 +18,20 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "control/counter_choice.h"
 #include "control/gpu_channel.h"
 #include "control/iteration_window.h"
 #include "control/ledger.h"
+#include "control/profiler.h"
 #include "control/progress.h"
 #include "control/trace_window.h"
+#include "control/warm_up.h"
 #include "policy/policy.h"
 #include "report/session.h"
 
 namespace gpoeo::control {
 
-enum class State { kWarmup, kBaseline, kSearch, kHold, kDefault, kIdle, kStop };
+enum class State { kWarmup, kBaseline, kProfile, kSearch, kHold, kDefault, kIdle, kStop };
 std::string_view to_string(State state);
 
 struct ControllerInput {
@@ -42,6 +46,9 @@ struct ControllerInput {
   // Without an iteration for so long on a busy GPU, power traces are compared instead of counting
   // iterations; nullopt: never.
   std::optional<Duration> traces_after{};
+  CounterOptions counters{};
+  // The model: what to expect of each setting, for this work. Empty function: no model.
+  std::function<std::vector<policy::Prediction>(const Profile&)> predict{};
 };
 
 // What a progress display shows.
@@ -79,6 +86,7 @@ class Controller {
   void add_to_books(const GpuChannel& gpu, const std::optional<GpuChannel::Stretch>& stretch);
   void watch_device_events();
   void take_progress(Instant now);
+  void finish_progress(Instant now);
   // `began`: when the other work began, if that was noticed only now.
   void restart(const std::string& why, std::optional<Instant> began = std::nullopt);
   void set_power_ratio();
@@ -90,14 +98,16 @@ class Controller {
   void give_up_setting(const Error& error);
   void retry_restore(Instant now);
   void await_settled(Instant now);
-  void open_window(const policy::MeasureGoal& goal, Instant from);
-  void await_window(Instant now);
-  void use_observation(const policy::Observation& observation, Instant began, Instant now);
+  void use_observation(const policy::Observation& observation, std::span<const Instant> ends,
+                       Instant now);
   void follow_traces(Instant now);
   void await_trace_window(Instant now);
+  void open_window(Instant from);
+  void drop_window();
+  void await_window(Instant now);
+  bool at_baseline() const;
+  bool profiled(const policy::Observation& baseline, std::span<const Instant> ends, Instant now);
   std::optional<policy::Observation> observe();
-  bool impossible_response(const policy::Observation& now) const;
-  bool work_changed(const policy::Observation& now) const;
   std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
   double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
@@ -108,6 +118,10 @@ class Controller {
   policy::Problem problem_;
   std::string measure_only_reason_;
   std::vector<std::unique_ptr<GpuChannel>> gpus_;
+  std::unique_ptr<Profiler> profiler_;
+  std::function<std::vector<policy::Prediction>(const Profile&)> predict_;
+  bool profiled_ = false;  // the present work
+  std::vector<report::ProfileSection> profiles_;
   Ledger ledger_;
   std::function<void(const std::string&)> listener_ = [](const std::string&) {};
 
@@ -118,7 +132,7 @@ class Controller {
   bool several_jobs_ = false;
   unsigned work_changes_ = 0;
   std::vector<Instant> changes_;  // of work, lately
-  std::vector<Instant> warmup_ends_;
+  WarmUp warm_up_;
   std::vector<policy::Observation> observations_;  // since the work last changed
   std::optional<policy::Decision> decision_;
   policy::ClockSetting recommended_;  // last told, when clocks may not be set

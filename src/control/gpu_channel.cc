@@ -240,6 +240,47 @@ bool GpuChannel::idle(Instant now) const {
   return false;
 }
 
+Result<telemetry::CounterAverage> GpuChannel::activity(std::span<const Instant> ends) const {
+  const auto& readings = sampler_->history().counters;
+  if (readings.empty()) {
+    const auto& stats = sampler_->stats(gpu::Reading::kCounters);
+    return make_error(stats.dropped ? ErrorKind::kNotSupported : ErrorKind::kIo,
+                      fmt::format("GPU {}: {} of {} counter readings failed and none came",
+                                  device_->identity().index, stats.failures, stats.calls));
+  }
+  return telemetry::average_counters(readings, ends);
+}
+
+GpuChannel::Condition GpuChannel::condition(Instant from, Instant to) const {
+  struct Mean {
+    double sum = 0;
+    int number = 0;
+    void add(double value) {
+      sum += value;
+      ++number;
+    }
+    double value() const { return sum / number; }
+  };
+  Mean gpu, memory, sm, mem;
+  const auto& status = sampler_->history().status;
+  for (std::size_t i = status.first_after(from); i < status.size() && status[i].time <= to; ++i) {
+    if (const auto& u = status[i].utilization) {
+      gpu.add(u->gpu);
+      memory.add(u->memory);
+    }
+    if (const auto& f = status[i].sm_clock) sm.add(f->value());
+    if (const auto& f = status[i].memory_clock) mem.add(f->value());
+  }
+  Condition c;
+  if (gpu.number > 0) {
+    c.gpu_utilization = gpu.value();
+    c.memory_utilization = memory.value();
+  }
+  if (sm.number > 0) c.sm_clock = Hertz(sm.value());
+  if (mem.number > 0) c.memory_clock = Hertz(mem.value());
+  return c;
+}
+
 std::vector<std::string> GpuChannel::take_notes() {
   for (const auto& event : sampler_->take_events()) {
     if (event.kind == telemetry::SamplerEventKind::kPowerGap) continue;  // summed up in section()

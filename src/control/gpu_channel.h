@@ -11,6 +11,7 @@
 #include "control/guard.h"
 #include "policy/policy.h"
 #include "report/session.h"
+#include "telemetry/counter_average.h"
 #include "telemetry/energy_meter.h"
 #include "telemetry/iteration_energy.h"
 #include "telemetry/sampler.h"
@@ -62,6 +63,17 @@ class GpuChannel {
   bool idle(Instant now) const;
   const telemetry::History& history() const { return sampler_->history(); }
   Result<telemetry::IterationEnergy> iteration_energy(std::span<const Instant> ends);
+
+  // Counter readings each `period` from now on; nullopt: none any more.
+  void count_activity(std::optional<Duration> period) { sampler_->set_counter_period(period); }
+  // Over whole iterations, from those readings.
+  Result<telemetry::CounterAverage> activity(std::span<const Instant> ends) const;
+  // What the driver said between two instants, averaged; absent = it said nothing.
+  struct Condition {
+    std::optional<double> gpu_utilization, memory_utilization;
+    std::optional<Hertz> sm_clock, memory_clock;
+  };
+  Condition condition(Instant from, Instant to) const;
 
   // Upper end of the clock lock that was in force before us; nullopt: none, or it cannot be told.
   std::optional<Hertz> found_upper_clock() const;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/activity.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
@@ -113,13 +114,9 @@ struct EventReasons {
 // "power cap, idle"; "none" for no bit.
 std::string to_string(EventReasons reasons);
 
-// Activities over one counter window, each a fraction of the window's peak, 0..1; absent = this
-// source does not have it. The names are those of the response table (DESIGN section 10).
-struct Counters {
+// Activities over one counter window.
+struct Counters : Activity {
   Seconds window;
-  std::optional<double> gr_active, sm_active, sm_occupancy, tensor_active, dram_active, fp64_active,
-      fp32_active, fp16_active;
-  std::optional<double> pcie_tx_bytes_per_s, pcie_rx_bytes_per_s;
 };
 
 struct ComputeProcess {

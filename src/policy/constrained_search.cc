@@ -54,8 +54,12 @@ class Outlook {
     }
   }
 
+  // Within the limit in expectation, with `sigmas` to spare, and beyond it by more than the
+  // tolerance with little chance only.
   bool within(std::size_t k, double sigmas) const {
-    return k == 0 || beliefs_[k].time + sigmas * beliefs_[k].time_error <= limit_;
+    const Belief& b = beliefs_[k];
+    return k == 0 || (b.time + sigmas * b.time_error <= limit_ &&
+                      b.time + options_.tail_sigmas * b.time_error <= limit_ + options_.tolerance);
   }
 
   // What would be held now; 0 = default clocks. A setting held already is left only for a gain.
@@ -83,11 +87,9 @@ class Outlook {
   };
   Probe best_probe(std::size_t hold) const {
     Probe best;
-    const double horizon_s =
-        std::clamp(log_.measured_s, options_.least_horizon_s, options_.most_horizon_s);
     for (std::size_t k = 1; k < candidates_.size(); ++k) {
-      if (k == hold || log_.windows_at[k] >= options_.most_looks) continue;
-      const double profit = horizon_s * knowledge_gain(k, hold) - probe_cost_s(k, hold);
+      if (k == hold || !may_look(k) || !opened(candidates_[k].line)) continue;
+      const double profit = horizon_s() * knowledge_gain(k, hold) - probe_cost_s(k, hold);
       if (profit > best.profit) best = {k, profit};
     }
     return best;
@@ -105,6 +107,22 @@ class Outlook {
     return false;
   }
 
+  // What one more baseline promises, as best_probe(): it moves what is believed of every setting,
+  // and may admit one that is better than what is held.
+  double baseline_profit(std::size_t hold) const {
+    const double n = static_cast<double>(log_.baselines);
+    // The mean of n baselines errs by s / sqrt(n); one more moves it by this much.
+    const double moved = options_.baseline_error / std::sqrt(n * (n + 1));
+    double most = 0;
+    for (std::size_t k = 1; k < candidates_.size(); ++k) {
+      if (log_.looks[k].windows == 0 || k == hold) continue;
+      const double gain = worths_[hold].value - worths_[k].value;
+      if (gain > 0) most = std::max(most, gain * admission(k, moved));
+    }
+    return horizon_s() * most + options_.baseline_s * worths_[hold].value -
+           2 * options_.write_cost_s * 0.2;
+  }
+
   const Belief& belief(std::size_t k) const { return beliefs_[k]; }
   const Worth& worth_of(std::size_t k) const { return worths_[k]; }
 
@@ -115,16 +133,44 @@ class Outlook {
   }
 
  private:
+  // A memory clock is tried only when nothing speaks against the one above it.
+  bool opened(std::size_t line) const {
+    if (line < 2) return true;
+    for (std::size_t k = 1; k < candidates_.size(); ++k) {
+      if (candidates_[k].line == line - 1 && log_.looks[k].windows > 0 && within(k, 0)) return true;
+    }
+    return false;
+  }
+
+  // Looks at one setting within the drift's time constant tell the same: a second one at once, more
+  // only ever later.
+  bool may_look(std::size_t k) const {
+    const Looks& looks = log_.looks[k];
+    if (looks.windows < options_.most_looks) return true;
+    return log_.blocks.back().at_s - looks.last_s >
+           options_.look_again_s * static_cast<double>(looks.windows);
+  }
+
+  // How likely it is that `k` is found to be within the limit by a measurement that moves what is
+  // believed of its time by about `moved`.
+  double admission(std::size_t k, double moved) const {
+    const Belief& b = beliefs_[k];
+    const double left = std::sqrt(std::max(0.0, b.time_error * b.time_error - moved * moved));
+    const double spare = std::min(limit_ - options_.hold_sigmas * left,
+                                  limit_ + options_.tolerance - options_.tail_sigmas * left) -
+                         b.time;
+    return moved > 0 ? normal_cdf(spare / moved) : (spare >= 0 ? 1.0 : 0.0);
+  }
+
+  double horizon_s() const {
+    return std::clamp(log_.measured_s, options_.least_horizon_s, options_.most_horizon_s);
+  }
+
   // How much better the held setting is expected to be, as a share of energy, once `k` was
   // measured.
   double knowledge_gain(std::size_t k, std::size_t hold) const {
-    const Belief& b = beliefs_[k];
-    const double noise = options_.probe_error;
-    const double variance = b.time_error * b.time_error;
-    const double left = variance * noise * noise / (variance + noise * noise);
-    const double moved = std::sqrt(std::max(0.0, variance - left));
-    const double spare = limit_ - options_.hold_sigmas * std::sqrt(left) - b.time;
-    const double admitted = moved > 0 ? normal_cdf(spare / moved) : (spare >= 0 ? 1.0 : 0.0);
+    const double noise = options_.probe_error, own = beliefs_[k].time_error;
+    const double admitted = admission(k, own * own / std::hypot(own, noise));
     const double contrast = beliefs_.contrast_error(k, hold, 1);
     const double learned = contrast * contrast / std::hypot(contrast, options_.probe_energy_error);
     const double gain = expected_positive(worths_[hold].value - worths_[k].value, learned);
@@ -158,7 +204,7 @@ Decision at(Purpose purpose, const ClockSetting& setting, const MeasureGoal& goa
 
 Decision ConstrainedSearch::decide(const Problem& problem,
                                    std::span<const Observation> observations) const {
-  const std::vector<Candidate> candidates = candidates_of(problem);
+  const std::vector<Candidate> candidates = candidates_of(problem, default_sm_clock(observations));
   if (candidates.empty()) return {.why = "the driver lists nothing to choose from"};
   const EvidenceLog log = gather(candidates, observations);
   if (log.baselines == 0) {
@@ -182,10 +228,19 @@ Decision ConstrainedSearch::decide(const Problem& problem,
       std::min(options_.longest_baseline_s,
                options_.first_baseline_after_s *
                    std::pow(options_.baseline_growth, static_cast<double>(log.baselines) - 1));
+  if (age_s > options_.least_baseline_gap_s * static_cast<double>(log.baselines) &&
+      outlook.baseline_profit(hold) > 0) {
+    return at(Purpose::kBaseline, {}, kFreshBaseline, "default clocks decide what may be held");
+  }
   if (age_s > due_s && (outlook.hangs_on_baseline(hold) || age_s > options_.longest_baseline_s)) {
     return at(Purpose::kBaseline, {}, kFreshBaseline, "fresh baseline");
   }
-  if (log.probes < options_.most_probes) {
+  const double paced_s = options_.pace_s * std::pow(options_.pace_growth,
+                                                    static_cast<double>(log.moves) -
+                                                        static_cast<double>(options_.free_moves));
+  const bool may_probe =
+      log.moves < options_.free_moves || log.blocks.back().at_s - log.last_move_s > paced_s;
+  if (may_probe && log.probes < options_.most_probes) {
     const auto probe = outlook.best_probe(hold);
     if (probe.candidate != 0) {
       const bool dark = outlook.belief(probe.candidate).time_error > kDarkError;

@@ -21,8 +21,10 @@
 namespace gpoeo::policy {
 
 struct ConstrainedSearchOptions {
-  double hold_sigmas = 0.6;   // a setting is held with so many errors to spare
-  double stay_sigmas = 0.2;    // and kept with so many
+  double tolerance = 0.0045;
+  double tail_sigmas = 1.5;
+  double hold_sigmas = 0.0;    // a setting is held with so many errors to spare
+  double stay_sigmas = -1.0;   // and kept with so many
   double hysteresis = 0.002;   // expected gain for which a held setting is left
   double least_saving = 0.01;  // below this there is nothing to gain: default clocks
   double probe_s = 5;          // what a probe takes, settling included
@@ -31,10 +33,17 @@ struct ConstrainedSearchOptions {
   double write_cost_s = 1.0;  // what changing clocks costs, in seconds at default clocks
   double least_horizon_s = 300;
   double most_horizon_s = 1200;
-  std::size_t most_probes = 12;
-  std::size_t most_looks = 2;          // at one setting before it is held or left
+  std::size_t most_probes = 16;
+  std::size_t free_moves = 4;  // made at once; later ones ever rarer
+  double pace_s = 30;
+  double pace_growth = 1.6;
+  std::size_t most_looks = 2;          // at one setting before it is held or left ...
+  double look_again_s = 40;            // ... for so long, times the looks there were
   double first_baseline_after_s = 90;  // the second baseline; later ones ever rarer
-  double baseline_growth = 2.5;
+  double baseline_growth = 3;
+  double least_baseline_gap_s = 30;  // times the baselines there were
+  double baseline_s = 6;             // what one takes, settling included
+  double baseline_error = 0.0042;    // of one of them, drift included
   double longest_baseline_s = 900;
 };
 

@@ -94,9 +94,10 @@ void shorten(std::vector<Evidence>& blocks) {
 EvidenceLog gather(std::span<const Candidate> candidates,
                    std::span<const Observation> observations) {
   EvidenceLog log;
-  log.windows_at.resize(candidates.size());
+  log.looks.resize(candidates.size());
   std::set<std::size_t> tried;
   bool at_default = false;
+  std::size_t last_other = 0;
   for (const Observation& o : observations) {
     const bool usable = std::isfinite(o.time.value()) && o.time.value() > 0 &&
                         std::isfinite(o.energy.value()) && o.energy.value() > 0;
@@ -104,13 +105,19 @@ EvidenceLog gather(std::span<const Candidate> candidates,
     const std::size_t k = o.setting.is_default() ? 0 : nearest(candidates, o.setting);
     if (k == 0 && !o.setting.is_default()) continue;  // nothing like it among the candidates
     const Evidence e = evidence_of(o, k);
-    ++log.windows_at[k];
+    ++log.looks[k].windows;
+    log.looks[k].last_s = e.at_s;
     log.measured_s += e.span_s;
     if (k == 0) {
       log.baselines += !at_default;
       log.last_baseline_s = e.at_s;
     } else {
       tried.insert(k);
+      if (k != last_other) {
+        ++log.moves;
+        log.last_move_s = e.at_s - e.span_s / 2;
+        last_other = k;
+      }
     }
     at_default = k == 0;
     auto& blocks = log.blocks;

@@ -22,13 +22,20 @@ struct Evidence {
   double power_variance = 0;
 };
 
+struct Looks {
+  std::size_t windows = 0;
+  double last_s = 0;
+};
+
 struct EvidenceLog {
-  std::vector<Evidence> blocks;         // oldest first, at most kMostBlocks
-  std::size_t baselines = 0;            // visits to default clocks
-  double last_baseline_s = 0;           // middle of the newest
-  std::size_t probes = 0;               // other settings measured
-  double measured_s = 0;                // in all
-  std::vector<std::size_t> windows_at;  // for each candidate
+  std::vector<Evidence> blocks;  // oldest first, at most kMostBlocks
+  std::size_t baselines = 0;     // visits to default clocks
+  double last_baseline_s = 0;    // middle of the newest
+  std::size_t probes = 0;        // other settings measured
+  std::size_t moves = 0;         // from one setting other than the default to another
+  double last_move_s = 0;        // end of the last window before the newest of them
+  double measured_s = 0;         // in all
+  std::vector<Looks> looks;      // for each candidate
 };
 
 inline constexpr std::size_t kMostBlocks = 48;

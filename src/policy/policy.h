@@ -78,6 +78,7 @@ struct Observation {
   Seconds time_error;  // its standard error
   Joules energy;       // per iteration
   Joules energy_error;
+  std::optional<Hertz> sm_clock{};  // mean over the window, where it could be read
   bool held = true;  // false: the card could not run at what was asked (power or thermal cap)
 };
 

@@ -46,7 +46,9 @@ constexpr ShapePrior kPowerShape{.a = -1.5,
                                  .residual_sd = 0.012};
 
 constexpr double kResidualLength = 0.15;  // in ln level
-constexpr double kOtherLine = 0.3;        // how much of a residual two memory clocks share
+// What neighbouring clocks do not share at all: measured curves have steps.
+constexpr double kOwnDeviation = 0.003;
+constexpr double kOtherLine = 0.3;  // how much of a residual two memory clocks share
 
 // A model's error is mostly one of level: wrong by the same sign along a whole line.
 constexpr double kModelLength = 0.5;
@@ -95,6 +97,7 @@ class GenericPrior final : public Prior {
     const bool same = p.line == q.line;
     if (same && p.line != 0) sum += square(shape_.line_sd);
     const double near = matern52(std::log(p.level / q.level) / kResidualLength);
+    if (i == j && i != 0) sum += square(kOwnDeviation);
     return sum + square(shape_.residual_sd) * near * (same ? 1 : kOtherLine);
   }
 
@@ -120,7 +123,9 @@ class ModelPrior final : public Prior {
     const double broad = std::exp(-0.5 * distance * distance / (kModelLength * kModelLength)) *
                          (same ? 1 : kModelOtherLine);
     const double local = matern52(distance / kResidualLength) * (same ? 1 : kOtherLine);
-    return errors_[i] * errors_[j] * ((1 - kModelLocalShare) * broad + kModelLocalShare * local);
+    const double own = i == j && i != 0 ? kOwnDeviation * kOwnDeviation : 0;
+    return own +
+           errors_[i] * errors_[j] * ((1 - kModelLocalShare) * broad + kModelLocalShare * local);
   }
 
  private:

@@ -190,3 +190,36 @@ TEST(ShippedCurves, OtherLimitsLengthsAndNoise) {
 
 }  // namespace
 }  // namespace gpoeo::policy
+namespace gpoeo::policy {
+namespace {
+TEST(ShippedCurves, Trace) {
+  const char* name = std::getenv("WL");
+  if (!name) GTEST_SKIP();
+  const char* tab = std::getenv("TAB");
+  const auto path = std::filesystem::path(GPOEO_SOURCE_DIR) / "data/tables" /
+                    (std::string(tab ? tab : "a100") + ".csv");
+  const auto table = response::read_response_table(path);
+  const auto curves = response::WorkloadCurves::fit(**table->find(name));
+  Problem problem{.sm_clocks = {}, .max_slowdown = 0.05};
+  for (const double mhz : curves->lines()[0].x) problem.sm_clocks.push_back(megahertz(mhz));
+  const Response response = testing::of_sm_clock([&](Hertz f) {
+    const auto r = curves->at({.sm_mhz = to_mhz(f)});
+    return testing::Reply{.time = r.relative_time, .power = *r.relative_power};
+  });
+  const std::uint64_t seed = std::stoull(std::getenv("SEED"));
+  const auto o =
+      simulate(ConstrainedSearch(), problem, response,
+               {.job_s = 1800, .iteration_s = iteration_s(seed, 20), .seed = 5000 + seed});
+  for (std::size_t i = 0; i < o.observations.size(); ++i) {
+    const auto& ob = o.observations[i];
+    const auto& d = o.decisions[i];
+    const auto r = d.setting.is_default() ? testing::Reply{} : response(d.setting);
+    fmt::print(
+        "{:7.1f} s n {:3} {:9} {:14} true {:+.2f} % t, {:+.2f} % e | seen {:.4f}+-{:.4f} | {}\n",
+        ob.at.value(), ob.iterations, to_string(d.purpose), to_string(d.setting),
+        100 * (r.time - 1), 100 * (r.time * r.power - 1), ob.time.value(), ob.time_error.value(),
+        d.why);
+  }
+}
+}  // namespace
+}  // namespace gpoeo::policy

@@ -40,6 +40,28 @@ json to_json(const BaselineSection& b) {
           {"seconds", b.seconds}};
 }
 
+json to_json(const ProfileSection& p) {
+  json activity = json::object();
+  for (const ActivityWord& word : kActivityWords) {
+    if (const auto& value = p.activity.*word.field) activity[std::string(word.name)] = *value;
+  }
+  return {{"source", p.source},
+          {"why", p.why.empty() ? json(nullptr) : json(p.why)},
+          {"activity", activity},
+          {"iterations", p.iterations},
+          {"seconds", p.seconds},
+          {"remainder", p.remainder},
+          {"recalled", p.recalled},
+          {"time_s", p.time_s},
+          {"power_w", p.power_w},
+          {"power_limit_w", or_null(p.power_limit_w)},
+          {"gpu_utilization", or_null(p.gpu_utilization)},
+          {"memory_utilization", or_null(p.memory_utilization)},
+          {"sm_mhz", or_null(p.sm_mhz)},
+          {"memory_mhz", or_null(p.memory_mhz)},
+          {"host_share", or_null(p.host_share)}};
+}
+
 json to_json(const SavingSection& s) {
   return {{"net_saving", to_json(s.net_saving)},
           {"net_slowdown", to_json(s.net_slowdown)},
@@ -71,6 +93,7 @@ std::string to_json(const Session& s) {
          {"duration_s", s.duration_s},
          {"progress_source", s.progress_source},
          {"iterations", s.iterations},
+         {"launch_log", s.launch_log},
          {"baseline", s.baseline ? to_json(*s.baseline) : json(nullptr)},
          {"saving", s.saving ? to_json(*s.saving) : json(nullptr)},
          {"no_saving_reason", s.saving ? json(nullptr) : json(s.no_saving_reason)},
@@ -82,6 +105,8 @@ std::string to_json(const Session& s) {
          {"twin_truth", s.truth ? to_json(*s.truth) : json(nullptr)}};
   j["gpus"] = json::array();
   j["decisions"] = json::array();
+  j["profiles"] = json::array();
+  for (const auto& profile : s.profiles) j["profiles"].push_back(to_json(profile));
   for (const auto& gpu : s.gpus) j["gpus"].push_back(to_json(gpu));
   for (const auto& d : s.decisions) {
     j["decisions"].push_back(

@@ -55,6 +55,26 @@ void add_gpu(Lines& lines, const GpuSection& gpu) {
   }
 }
 
+void add_profile(Lines& lines, const ProfileSection& p) {
+  std::string activity;
+  constexpr std::string_view kShown[] = {"sm_active",   "sm_occupancy", "tensor_active",
+                                         "dram_active", "fp64_active",  "fp32_active",
+                                         "fp16_active"};
+  for (const std::string_view name : kShown) {
+    const auto& value = p.activity.*find_activity(name)->field;
+    if (!value) continue;
+    activity += fmt::format("{}{} {:.0f} %", activity.empty() ? "" : ", ",
+                            name.substr(0, name.find("_active")), 100 * *value);
+  }
+  if (activity.empty()) {
+    lines.add("counters", "none: {}", p.why);
+    return;
+  }
+  lines.add("counters", "{} over {:.1f} iterations, from {}{}", activity, p.iterations, p.source,
+            p.recalled ? " (read earlier, for the same work)" : "");
+  if (!p.why.empty()) lines.add("", "{}", p.why);
+}
+
 void add_saving(Lines& lines, const Session& s) {
   if (s.baseline) {
     const auto& b = *s.baseline;
@@ -110,6 +130,8 @@ std::string to_text(const Session& s) {
   } else {
     lines.add("iterations", "{} (from the {})", s.iterations, s.progress_source);
   }
+  for (const auto& profile : s.profiles) add_profile(lines, profile);
+  if (!s.launch_log.empty()) lines.add("launch log", "{}", s.launch_log);
   add_saving(lines, s);
   if (s.time_to_hold_s) {
     lines.add("search",

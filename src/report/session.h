@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/activity.h"
+
 namespace gpoeo::report {
 
 // A measured number and its standard error.
@@ -46,6 +48,19 @@ struct SavingSection {
   std::optional<Figure> held_saving, held_slowdown;
 };
 
+// What was found out about the job's work at default clocks, once for each kind of work.
+struct ProfileSection {
+  std::string source;  // "GPM", "CUPTI PM sampling", "twin job", "none"
+  std::string why;     // why from no better source; may be empty
+  Activity activity{};
+  double iterations = 0, seconds = 0;  // that the counters cover
+  double remainder = 0;                // largest relative error as they are not quite whole
+  bool recalled = false;               // read earlier, for the same work
+  double time_s = 0, power_w = 0;      // of an iteration, of one GPU
+  std::optional<double> power_limit_w{}, gpu_utilization{}, memory_utilization{}, sm_mhz{},
+      memory_mhz{}, host_share{};
+};
+
 // What the simulator itself knows; never seen by the control loop.
 struct TruthSection {
   double net_saving = 0, net_slowdown = 0;
@@ -72,8 +87,11 @@ struct Session {
   double duration_s = 0;  // of the job, on the session's clock
   std::vector<GpuSection> gpus;
   std::string progress_source;
-  std::uint64_t iterations = 0;
+  std::uint64_t iterations = 0;  // from the job's start, restated when the unit became known late
+  std::string
+      launch_log;  // how it went: "running to the end", "stopped: ...", "never started: ..."
   std::optional<BaselineSection> baseline;
+  std::vector<ProfileSection> profiles;
   std::optional<SavingSection> saving;
   std::string no_saving_reason;  // why `saving` is absent
 

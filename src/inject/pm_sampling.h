@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hardware counters from inside the job's process: one bounded window of CUPTI PM sampling. The
+// card samples its counters by a timer while kernels run as they always do: no replay, no
+// serialisation. Everything is taken and released inside one call.
+//
+// Thread rule: the caller's own thread, never one of the job's; one window at a time. No
+// exceptions; memory through malloc, bounded by kMostPmSamples and the hardware buffer.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace gpoeo::inject {
+
+inline constexpr std::size_t kMostPmMetrics = 24;
+// Decoded at one time; the rest waits in the hardware buffer.
+inline constexpr std::uint32_t kMostPmSamples = 1024;
+
+// Why a window has no values. Part of the wire format: numbers never change.
+enum class PmError : std::uint32_t {
+  kNone = 0,
+  kNoCupti = 1,         // no libcupti, or one older than 12.6 (no PM sampling in it)
+  kNoPrivilege = 2,     // the driver keeps counters to administrators
+  kNotThisGpu = 3,      // Turing, GA100, MIG, a virtual GPU
+  kBusy = 4,            // another profiler holds the counters
+  kUnknownMetric = 5,   // a name this chip does not have
+  kTooManyMetrics = 6,  // they do not fit one hardware pass
+  kNoSamples = 7,
+  kOverflow = 8,  // samples were lost: the window would not be whole
+  kOther = 9,
+};
+
+struct PmRequest {
+  std::size_t device = 0;                // CUDA's number
+  const char* const* metrics = nullptr;  // at most kMostPmMetrics
+  std::size_t count = 0;
+  std::uint64_t window_ns = 0;
+  std::uint64_t interval_ns = 0;
+  std::uint64_t decode_each_ns = 20'000'000;
+  std::size_t hardware_buffer_bytes = std::size_t{32} << 20;
+  const std::atomic<bool>* stop = nullptr;  // ends the window early; may be null
+};
+
+struct PmResult {
+  PmError error = PmError::kOther;
+  int cupti = 0;          // CUPTI's own number, 0 when it refused nothing
+  const char* call = "";  // that failed
+  std::uint32_t samples = 0;
+  std::uint64_t covered_ns = 0;        // time that the samples cover
+  double values[kMostPmMetrics] = {};  // means over the window, in the metric's own unit
+};
+
+// `cupti` is a handle of dlopen(3) for libcupti.so.
+PmResult pm_sample(void* cupti, const PmRequest& request);
+
+}  // namespace gpoeo::inject
