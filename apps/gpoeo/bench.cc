@@ -140,6 +140,11 @@ void add_bench(CLI::App& root, Invocation& invocation) {
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--drift", options->contest.run.drift_sigma, "Of time and of power")
       ->check(CLI::Range(0.0, 0.2));
+  verb->add_option("--shift", options->contest.shift_by,
+                   "Halfway the work changes into another workload, the N-th next of the suite")
+      ->check(CLI::Range(1, 10000));
+  verb->add_flag("--shift-back", options->contest.shift_back,
+                 "With --shift: in thirds, and the last is the first work again");
   verb->add_flag("--json", options->json, "Print one JSON object");
   verb->callback(
       [options, &invocation] { invocation.action = [options] { return run_bench(*options); }; });
