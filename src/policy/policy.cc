@@ -68,8 +68,8 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
   }
   return make_error(
       ErrorKind::kInvalid,
-      fmt::format("no policy '{}'; there are gpoeo, search, default, static:MHz, power-limit:W, "
-                  "gpoeo-paper, gpoeo-paper:published, odpp and zeus",
+      fmt::format("no policy '{}'; there are gpoeo, gpoeo-paper, gpoeo-paper:published, odpp, "
+                  "zeus, power-limit:W, search, default and static:MHz",
                   name));
 }
 
