@@ -24,7 +24,7 @@ struct BenchOptions {
   std::string table;
   std::optional<std::string> device;
   std::vector<std::string> workloads;
-  std::vector<std::string> policies{"search"};
+  std::vector<std::string> policies{"gpoeo"};
   std::vector<std::string> limits{"5%"};
   std::string progress = "launches";
   std::string sensors = "fine";
@@ -130,7 +130,7 @@ void add_bench(CLI::App& root, Invocation& invocation) {
   CLI::App* verb = root.add_subcommand(
       "bench", "Judge policies side by side on simulated cards that replay measured tables");
   verb->footer(
-      "Example: gpoeo bench --suite a100-measured --policy search,default --max-slowdown 5%");
+      "Example: gpoeo bench --suite a100-measured --policy gpoeo,default --max-slowdown 5%");
   verb->add_option("--suite", options->suite,
                    fmt::format("One of {}", fmt::join(bench::suite_names(), ", ")));
   verb->add_option("--table", options->table, "A response table (CSV) instead of a suite");

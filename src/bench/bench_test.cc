@@ -69,7 +69,7 @@ Contest contest(const Suite& suite, const std::vector<std::string>& policies,
 TEST_F(BenchTest, SameSeedSameBytesWhateverTheThreads) {
   Suite suite = expect_ok(load_suite("a100-measured"));
   ASSERT_TRUE(keep_only(suite, {"LSTM", "dgemm", "stream"}));
-  const std::vector<std::string> policies = {"gpoeo", "search", "zeus", "default"};
+  const std::vector<std::string> policies = {"gpoeo", "zeus", "default"};
   std::vector<std::string> said;
   for (const unsigned threads : {1U, 2U, 2U}) {
     const ContestOptions options = short_jobs(threads);
@@ -250,7 +250,7 @@ TEST_F(BenchTest, ALimitOfNothingIsKept) {
   ContestOptions options = short_jobs();
   options.run.job_s = 300;
   options.limits = {0.0};
-  for (const char* policy : {"gpoeo", "search", "gpoeo-paper", "odpp"}) {
+  for (const char* policy : {"gpoeo", "gpoeo-paper", "odpp"}) {
     for (const Row& r : contest(suite, {policy}, options).rows) {
       EXPECT_LE(r.run.steady_slowdown, 0.005 + 0.006) << policy;
     }
@@ -260,7 +260,7 @@ TEST_F(BenchTest, ALimitOfNothingIsKept) {
 // Whatever the driver does, a policy ends with the card as it was found.
 TEST_F(BenchTest, EachPolicySurvivesAFaultyCard) {
   for (const char* name :
-       {"gpoeo", "search", "gpoeo-paper", "odpp", "zeus", "power-limit:300", "static:1005"}) {
+       {"gpoeo", "gpoeo-paper", "odpp", "zeus", "power-limit:300", "static:1005"}) {
     for (const int nth : {1, 2, 3, 5}) {
       twin::testing::Bench bench(twin::testing::device("a100"));
       const auto job = bench.attach(expect_ok(twin::find_job("a100", "LSTM")));

@@ -25,6 +25,9 @@ constexpr std::size_t kUnsteadyChanges = 4;
 constexpr unsigned kMostWorkChanges = 3;
 constexpr Duration kUnsteadyWithin = std::chrono::minutes(10);
 constexpr std::size_t kMostObservations = 400;
+// The newest iterations of a window that is not full yet are looked at so often.
+constexpr Duration kEarlyLook = std::chrono::milliseconds(1500);
+constexpr std::ptrdiff_t kEarlyIterations = 3;
 constexpr unsigned kMostDroppedWindows = 3;
 // By traces: how long a busy GPU is let run before its trace counts, and so many windows in a row
 // about which nothing can be said.
@@ -310,11 +313,12 @@ void Controller::await_settled(Instant now) {
 }
 
 void Controller::open_window(Instant from) {
+  odd_from_.reset();
   if (by_traces_) {
     trace_window_.emplace(decision_->goal, from);
-  } else {
-    window_.emplace(decision_->goal, from);
+    return;
   }
+  window_.emplace(decision_->goal, from);
   if (at_baseline()) profiler_->baseline_begins(from, to_seconds(last_gap_));
 }
 
@@ -322,6 +326,7 @@ void Controller::open_window(Instant from) {
 void Controller::drop_window() {
   window_.reset();
   trace_window_.reset();
+  odd_from_.reset();
   settling_ = false;
   profiler_->cancel();
 }
@@ -334,19 +339,25 @@ bool Controller::at_baseline() const {
 
 // Whether the work's profile is there, or there is none to come. Fills what is no counter in it,
 // and asks the model.
-bool Controller::profiled(const policy::Observation& baseline, std::span<const Instant> ends,
-                          Instant now) {
+bool Controller::profiled(const policy::Observation& baseline, Instant now) {
   if (!at_baseline() || profiled_) return true;
   const Watts power = baseline.energy / baseline.time / static_cast<double>(gpus_.size());
-  if (!profiler_->baseline_ready(now, {.time = baseline.time, .power = power})) {
-    if (state_ != State::kProfile) enter(State::kProfile, "reading counters at default clocks");
-    return false;
+  Profile profile;
+  if (by_traces_) {
+    profile.why = "iterations are not counted, so counters cannot be read over whole ones";
+  } else {
+    if (!profiler_->baseline_ready(now, {.time = baseline.time, .power = power})) {
+      if (state_ != State::kProfile) enter(State::kProfile, "reading counters at default clocks");
+      return false;
+    }
+    profile = *profiler_->profile();
   }
   profiled_ = true;
-  Profile& profile = *profiler_->profile();
   profile.time = baseline.time;
   profile.power = power;
-  complete_profile(profile, *gpus_.front(), ends);
+  const Seconds half = baseline.time * (static_cast<double>(baseline.iterations) / 2);
+  const auto at = [&](Seconds t) { return started_ + to_duration(t); };
+  complete_profile(profile, *gpus_.front(), at(baseline.at - half), at(baseline.at + half));
   if (profiles_.size() < kMostProfiles) profiles_.push_back(section_of(profile));
   listener_(describe(profile));
   if (predict_) problem_.prior = predict_(profile);
@@ -358,8 +369,11 @@ bool Controller::profiled(const policy::Observation& baseline, std::span<const I
 }
 
 void Controller::await_window(Instant now) {
-  if (!window_->ready()) return;
-  auto observation = observe();
+  if (!window_->ready()) {
+    look_early(now);
+    return;
+  }
+  auto observation = observe(window_->ends());
   if (!observation) {
     // The readings that close the window are on their way; give up on it when they do not come.
     if (now - window_->ends().back() < std::chrono::seconds(5)) return;
@@ -374,24 +388,26 @@ void Controller::await_window(Instant now) {
     return;
   }
   dropped_windows_ = 0;
-  use_observation(*observation, window_->ends(), now);
+  use_observation(*observation, window_->ends().front(), now);
 }
 
-void Controller::use_observation(const policy::Observation& observation,
-                                 std::span<const Instant> ends, Instant now) {
+void Controller::use_observation(const policy::Observation& observation, Instant began,
+                                 Instant now) {
   if (!same_work(observation, observations_, problem_)) {
-    const Instant began = ends.front();
-    std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
-    changes_.push_back(now);
-    ++work_changes_;
-    if (changes_.size() >= kUnsteadyChanges) {
-      release("unsteady: the work changes too often for anything measured to be trusted");
-    } else {
-      restart("the work changed", began);
-    }
+    other_work(observation, began, now);
     return;
   }
-  if (!profiled(observation, ends, now)) return;
+  if (observations_.empty()) {
+    // Work that was not known by its look at the clocks held then may be known at default clocks.
+    if (auto known = known_work_.recall(observation)) {
+      ledger_.resume_phase(known->ledger_phase, began);
+      observations_ = std::move(known->observations);
+      problem_.prior = std::move(known->prior);
+      profiled_ = true;
+      listener_("this work is known");
+    }
+  }
+  if (!profiled(observation, now)) return;
   ledger_.add_observation(observation);
   observations_.push_back(observation);
   if (observations_.size() > kMostObservations) {
@@ -403,11 +419,59 @@ void Controller::use_observation(const policy::Observation& observation,
   decide();
 }
 
-std::optional<policy::Observation> Controller::observe() {
+// A long window is not waited for when its newest iterations are other work: two looks in a row
+// that do not fit.
+void Controller::look_early(Instant now) {
+  if (now - looked_ < kEarlyLook || observations_.empty()) return;
+  const auto ends = window_->ends();
+  const auto first = std::ranges::lower_bound(ends, now - kEarlyLook);
+  const auto newest = ends.last(std::min<std::size_t>(
+      ends.size(), std::max<std::ptrdiff_t>(ends.end() - first, kEarlyIterations + 1)));
+  if (newest.size() <= kEarlyIterations) return;
+  const auto look = observe(newest);
+  if (!look) return;
+  looked_ = now;
+  if (same_work(*look, observations_, problem_)) {
+    odd_from_.reset();
+  } else if (!odd_from_) {
+    odd_from_ = newest.front();
+  } else if (newest.front() >= *odd_from_) {
+    other_work(*look, *odd_from_, now);
+  }
+}
+
+// `window` holds other work than before, since `began`: work that is known, or new.
+void Controller::other_work(const policy::Observation& window, Instant began, Instant now) {
+  auto known = known_work_.recall(window);
+  known_work_.remember({.observations = std::move(observations_),
+                        .prior = std::move(problem_.prior),
+                        .ledger_phase = ledger_.phase()});
+  observations_.clear();
+  problem_.prior.clear();
+  if (known) {
+    drop_window();
+    ledger_.resume_phase(known->ledger_phase, began);
+    observations_ = std::move(known->observations);
+    problem_.prior = std::move(known->prior);
+    listener_("the work changed to one that is known");
+    decide();
+    return;
+  }
+  std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
+  changes_.push_back(now);
+  ++work_changes_;
+  if (changes_.size() >= kUnsteadyChanges) {
+    release("unsteady: the work changes too often for anything measured to be trusted");
+  } else {
+    restart("the work changed", began);
+  }
+}
+
+std::optional<policy::Observation> Controller::observe(std::span<const Instant> ends) {
   policy::Observation o;
   double energy_variance = 0;
   for (const auto& gpu : gpus_) {
-    const auto measured = gpu->iteration_energy(window_->ends());
+    const auto measured = gpu->iteration_energy(ends);
     if (!measured) return std::nullopt;
     o.iterations = measured->iterations;
     o.time = measured->time;
@@ -420,8 +484,7 @@ std::optional<policy::Observation> Controller::observe() {
   }
   o.energy_error = Joules(std::sqrt(energy_variance));
   o.setting = decision_->setting;
-  o.sm_clock = gpus_.front()->condition(window_->ends().front(), window_->ends().back()).sm_clock;
-  const auto ends = window_->ends();
+  o.sm_clock = gpus_.front()->condition(ends.front(), ends.back()).sm_clock;
   o.at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
   return o;
 }
@@ -438,7 +501,7 @@ void Controller::follow_traces(Instant now) {
     busy_since_ = now;
     if (by_traces_ && state_ != State::kIdle && state_ != State::kWarmup &&
         state_ != State::kStop) {
-      before_idle_ = state_ == State::kProfile ? State::kBaseline : state_;
+      before_idle_ = state_;
       drop_window();
       enter(State::kIdle, "the GPU does nothing");
     }
@@ -495,8 +558,7 @@ void Controller::await_trace_window(Instant now) {
   o.iterations = static_cast<std::size_t>(to_seconds(timing.to - timing.from) / o.time);
   o.at = Seconds((elapsed_s(timing.from) + elapsed_s(timing.to)) / 2);
   for (const auto& gpu : gpus_) o.held = o.held && gpu->held();
-  const Instant edges[] = {timing.from, timing.to};
-  use_observation(o, edges, now);
+  use_observation(o, timing.from, now);
 }
 
 void Controller::enter(State state, const std::string& why) {

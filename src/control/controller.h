@@ -21,6 +21,7 @@
 #include "control/counter_choice.h"
 #include "control/gpu_channel.h"
 #include "control/iteration_window.h"
+#include "control/known_work.h"
 #include "control/ledger.h"
 #include "control/profiler.h"
 #include "control/progress.h"
@@ -43,12 +44,12 @@ struct ControllerInput {
   policy::Objective objective = policy::Objective::kEnergy;
   double cost_eta = 0.5;            // kCost only
   std::string measure_only_reason;  // set when the guards are null
-  // Without an iteration for so long on a busy GPU, power traces are compared instead of counting
-  // iterations; nullopt: never.
-  std::optional<Duration> traces_after{};
   CounterOptions counters{};
   // The model: what to expect of each setting, for this work. Empty function: no model.
   std::function<std::vector<policy::Prediction>(const Profile&)> predict{};
+  // Without an iteration for so long on a busy GPU, power traces are compared instead of counting
+  // iterations; nullopt: never.
+  std::optional<Duration> traces_after{};
 };
 
 // What a progress display shows.
@@ -98,16 +99,17 @@ class Controller {
   void give_up_setting(const Error& error);
   void retry_restore(Instant now);
   void await_settled(Instant now);
-  void use_observation(const policy::Observation& observation, std::span<const Instant> ends,
-                       Instant now);
-  void follow_traces(Instant now);
-  void await_trace_window(Instant now);
   void open_window(Instant from);
   void drop_window();
   void await_window(Instant now);
   bool at_baseline() const;
-  bool profiled(const policy::Observation& baseline, std::span<const Instant> ends, Instant now);
-  std::optional<policy::Observation> observe();
+  bool profiled(const policy::Observation& baseline, Instant now);
+  void look_early(Instant now);
+  void other_work(const policy::Observation& window, Instant began, Instant now);
+  std::optional<policy::Observation> observe(std::span<const Instant> ends);
+  void use_observation(const policy::Observation& observation, Instant began, Instant now);
+  void follow_traces(Instant now);
+  void await_trace_window(Instant now);
   std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
   double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
@@ -133,7 +135,10 @@ class Controller {
   unsigned work_changes_ = 0;
   std::vector<Instant> changes_;  // of work, lately
   WarmUp warm_up_;
-  std::vector<policy::Observation> observations_;  // since the work last changed
+  std::vector<policy::Observation> observations_;  // of the present work
+  KnownWork known_work_;
+  Instant looked_;                   // newest early look at the open window
+  std::optional<Instant> odd_from_;  // the early look before it did not fit the work
   std::optional<policy::Decision> decision_;
   policy::ClockSetting recommended_;  // last told, when clocks may not be set
   bool settling_ = false;

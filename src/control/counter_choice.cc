@@ -42,10 +42,9 @@ std::unique_ptr<Profiler> make_profiler(std::span<const std::unique_ptr<GpuChann
   return std::make_unique<Profiler>(std::move(sources), std::move(why_not));
 }
 
-void complete_profile(Profile& profile, const GpuChannel& gpu, std::span<const Instant> ends) {
+void complete_profile(Profile& profile, const GpuChannel& gpu, Instant from, Instant to) {
   if (const auto limit = gpu.device().power_limit()) profile.power_limit = *limit;
-  if (ends.size() < 2) return;
-  const auto condition = gpu.condition(ends.front(), ends.back());
+  const auto condition = gpu.condition(from, to);
   profile.gpu_utilization = condition.gpu_utilization;
   profile.memory_utilization = condition.memory_utilization;
   profile.sm_clock = condition.sm_clock;

@@ -30,7 +30,7 @@ std::unique_ptr<Profiler> make_profiler(std::span<const std::unique_ptr<GpuChann
                                         CounterOptions options);
 
 // Fills what the driver says beside the counters, over the baseline's iterations.
-void complete_profile(Profile& profile, const GpuChannel& gpu, std::span<const Instant> ends);
+void complete_profile(Profile& profile, const GpuChannel& gpu, Instant from, Instant to);
 report::ProfileSection section_of(const Profile& profile);
 // One line for the log.
 std::string describe(const Profile& profile);

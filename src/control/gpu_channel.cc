@@ -222,24 +222,6 @@ Result<telemetry::IterationEnergy> GpuChannel::iteration_energy(std::span<const 
   return measured;
 }
 
-Result<telemetry::WindowEnergy> GpuChannel::energy(Instant from, Instant to) {
-  auto measured = meter_->energy(from, to);
-  if (!measured) {
-    sampler_->request_readings();
-    sampler_->request_energy_mark();
-  }
-  return measured;
-}
-
-bool GpuChannel::idle(Instant now) const {
-  constexpr Duration kStale = std::chrono::seconds(5);
-  const auto& status = sampler_->history().status;
-  for (std::size_t i = status.size(); i-- > 0 && now - status[i].time < kStale;) {
-    if (status[i].utilization) return status[i].utilization->gpu <= 0;
-  }
-  return false;
-}
-
 Result<telemetry::CounterAverage> GpuChannel::activity(std::span<const Instant> ends) const {
   const auto& readings = sampler_->history().counters;
   if (readings.empty()) {
@@ -279,6 +261,24 @@ GpuChannel::Condition GpuChannel::condition(Instant from, Instant to) const {
   if (sm.number > 0) c.sm_clock = Hertz(sm.value());
   if (mem.number > 0) c.memory_clock = Hertz(mem.value());
   return c;
+}
+
+Result<telemetry::WindowEnergy> GpuChannel::energy(Instant from, Instant to) {
+  auto measured = meter_->energy(from, to);
+  if (!measured) {
+    sampler_->request_readings();
+    sampler_->request_energy_mark();
+  }
+  return measured;
+}
+
+bool GpuChannel::idle(Instant now) const {
+  constexpr Duration kStale = std::chrono::seconds(5);
+  const auto& status = sampler_->history().status;
+  for (std::size_t i = status.size(); i-- > 0 && now - status[i].time < kStale;) {
+    if (status[i].utilization) return status[i].utilization->gpu <= 0;
+  }
+  return false;
 }
 
 std::vector<std::string> GpuChannel::take_notes() {

@@ -54,11 +54,13 @@ void Ledger::add_energy(unsigned gpu, Instant from, Instant to, Joules energy, J
 }
 
 void Ledger::add_iteration_ends(std::span<const Instant> ends) {
-  auto& runs = phases_.back().runs;
+  auto& runs = phases_[current_].runs;
   for (const Instant end : ends) {
-    const bool opens = runs.empty() || is_pause(runs.back().first_end, runs.back().last_end,
-                                                runs.back().iterations, end);
+    const bool opens =
+        reopen_run_ || runs.empty() ||
+        is_pause(runs.back().first_end, runs.back().last_end, runs.back().iterations, end);
     if (opens) {
+      reopen_run_ = false;
       runs.push_back({end, end, 0});
     } else {
       ++runs.back().iterations;
@@ -74,11 +76,23 @@ void Ledger::add_iteration_ends(std::span<const Instant> ends) {
 
 // As IterationWindow sees it.
 void Ledger::new_phase(std::optional<Instant> began) {
-  if (phases_.back().runs.empty() && phases_.back().windows.empty()) return;
+  const Phase& now = phases_[current_];
+  if (now.runs.empty() && now.windows.empty()) return;
   phases_.emplace_back();
+  enter_phase(phases_.size() - 1, began);
+}
+
+void Ledger::resume_phase(std::size_t phase, Instant began) {
+  if (phase < phases_.size() && phase != current_) enter_phase(phase, began);
+}
+
+// Its first end opens a run of its own: between the two the job did other work.
+void Ledger::enter_phase(std::size_t phase, std::optional<Instant> began) {
+  auto& runs = phases_[current_].runs;
+  current_ = phase;
+  reopen_run_ = true;
   if (!began) return;
   // The ends since it began are the new phase's: taken from the old one and given again.
-  auto& runs = phases_[phases_.size() - 2].runs;
   const auto first = std::ranges::lower_bound(recent_ends_, *began);
   const std::vector<Instant> moved(first, recent_ends_.end());
   if (moved.empty() || runs.empty() || first == recent_ends_.begin()) return;
@@ -92,7 +106,7 @@ void Ledger::new_phase(std::optional<Instant> began) {
 }
 
 void Ledger::add_observation(const policy::Observation& observation) {
-  phases_.back().windows.push_back(observation);
+  phases_[current_].windows.push_back(observation);
 }
 
 void Ledger::add_decision(const policy::Decision& decision, double at_s) {
@@ -239,7 +253,7 @@ void Ledger::close_held(report::Session& session) const {
   if (last_hold == taken_.rend() || !last_hold->setting.sm) return;
   session.held_sm_mhz = to_mhz(*last_hold->setting.sm);
   // The newest windows only: their number times that of the baselines is what this costs.
-  const std::span<const policy::Observation> windows = phases_.back().windows;
+  const std::span<const policy::Observation> windows = phases_[current_].windows;
   const auto estimates = policy::estimate(windows.last(std::min(windows.size(), kHeldWindows)));
   if (!estimates || !session.saving) return;
   for (const auto& e : estimates->clocks) {

@@ -28,6 +28,9 @@ class Ledger {
   // The work became another (or what is counted did): a new phase with a baseline of its own.
   // `began`: when, if that was noticed only later; ends up to a minute back are then put right.
   void new_phase(std::optional<Instant> began = std::nullopt);
+  // The work of an earlier phase is back: its iterations compare with that phase's baseline.
+  void resume_phase(std::size_t phase, Instant began);
+  std::size_t phase() const { return current_; }
 
   void add_observation(const policy::Observation& observation);
   void add_decision(const policy::Decision& decision, double at_s);
@@ -65,12 +68,15 @@ class Ledger {
   // with the GPU's mean power around it and widens the error; nullopt when more than a tenth of the
   // time of any GPU is one.
   std::optional<report::Figure> energy_between(Instant from, Instant to) const;
+  void enter_phase(std::size_t phase, std::optional<Instant> began);
   void close_net(report::Session& session) const;
   void close_held(report::Session& session) const;
   void close_search(report::Session& session) const;
 
   std::map<unsigned, std::vector<Stretch>> stretches_;  // by GPU
   std::vector<Phase> phases_ = std::vector<Phase>(1);
+  std::size_t current_ = 0;  // of phases_
+  bool reopen_run_ = true;   // the next end follows on other work
   std::uint64_t iterations_ = 0;
   std::deque<Instant> recent_ends_;
   std::vector<report::DecisionLine> decisions_;

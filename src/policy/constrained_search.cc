@@ -48,6 +48,7 @@ class Outlook {
         candidates_(candidates),
         log_(log),
         limit_(std::log1p(problem.max_slowdown)),
+        time_weight_(time_weight(problem.objective)),
         beliefs_(problem, candidates, log.blocks) {
     for (std::size_t k = 0; k < beliefs_.size(); ++k) {
       worths_.push_back(worth(problem, beliefs_[k]));
@@ -171,7 +172,7 @@ class Outlook {
   double knowledge_gain(std::size_t k, std::size_t hold) const {
     const double noise = options_.probe_error, own = beliefs_[k].time_error;
     const double admitted = admission(k, own * own / std::hypot(own, noise));
-    const double contrast = beliefs_.contrast_error(k, hold, 1);
+    const double contrast = beliefs_.contrast_error(k, hold, time_weight_);
     const double learned = contrast * contrast / std::hypot(contrast, options_.probe_energy_error);
     const double gain = expected_positive(worths_[hold].value - worths_[k].value, learned);
     return admitted * gain;
@@ -180,7 +181,7 @@ class Outlook {
   // In seconds at default clocks' energy: the probe's own waste, and too slow a clock is waste too.
   double probe_cost_s(std::size_t k, std::size_t hold) const {
     const double worse = expected_positive(worths_[k].value - worths_[hold].value,
-                                           beliefs_.contrast_error(k, hold, 1));
+                                           beliefs_.contrast_error(k, hold, time_weight_));
     const double slow = expected_positive(beliefs_[k].time - limit_, beliefs_[k].time_error);
     const double seconds =
         beliefs_[k].time_error > kDarkError ? kGlance.longest.value() : options_.probe_s;
@@ -190,7 +191,8 @@ class Outlook {
   const ConstrainedSearchOptions& options_;
   const std::vector<Candidate>& candidates_;
   const EvidenceLog& log_;
-  double limit_;
+  double limit_;  // ln(1 + slow-down)
+  double time_weight_;
   ResponseBelief beliefs_;
   std::vector<Worth> worths_;
 };

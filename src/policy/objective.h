@@ -15,4 +15,7 @@ struct Worth {
 };
 Worth worth(const Problem& problem, const Belief& belief);
 
+// How much ln(time) counts in ln(objective), beside 1 for ln(power).
+double time_weight(Objective objective);
+
 }  // namespace gpoeo::policy

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 
 namespace gpoeo::policy {
@@ -55,6 +56,9 @@ constexpr double kModelLength = 0.5;
 constexpr double kModelLocalShare = 0.15;
 constexpr double kModelOtherLine = 0.6;
 constexpr double kModelLeastError = 0.01;
+
+// Of one measured ratio, drift included.
+constexpr double kTypicalNoise = 0.005;
 
 struct DriftShape {
   double sd, tau_s;
@@ -160,6 +164,33 @@ std::optional<ModelMeans> model_means(const Problem& problem,
   return out;
 }
 
+// How far the evidence lies from what the model said, in its own standard errors, over the settings
+// measured (1 = as far as it thought). A model that is surprised is trusted so much less.
+double surprise(std::span<const Evidence> evidence, const std::vector<double>& means,
+                const std::vector<double>& errors, double Evidence::*value) {
+  struct Sum {
+    double value = 0;
+    int number = 0;
+  };
+  std::map<std::size_t, Sum> seen;
+  for (const Evidence& e : evidence) {
+    Sum& sum = seen[e.candidate];
+    sum.value += e.*value;
+    ++sum.number;
+  }
+  const auto baseline = seen.find(0);
+  if (baseline == seen.end() || seen.size() < 2) return 1;
+  const double level = baseline->second.value / baseline->second.number;
+  double squares = 0;
+  for (const auto& [candidate, sum] : seen) {
+    if (candidate == 0) continue;
+    const double off = sum.value / sum.number - level - means[candidate];
+    const double sd = std::hypot(errors[candidate], kTypicalNoise);
+    squares += off * off / (sd * sd);
+  }
+  return std::sqrt(std::max(1.0, squares / static_cast<double>(seen.size() - 1)));
+}
+
 // Covariance of the drift's means over two blocks: each averages over its own span.
 double drift_covariance(const Evidence& a, const Evidence& b) {
   const auto shrink = [](double span_s, double tau_s) {
@@ -239,6 +270,12 @@ ResponseBelief::ResponseBelief(const Problem& problem, std::span<const Candidate
   const std::size_t n = candidates.size();
   std::unique_ptr<const Prior> time, power;
   if (auto model = model_means(problem, candidates)) {
+    const double time_doubt =
+        surprise(evidence, model->time, model->time_error, &Evidence::log_time);
+    const double power_doubt =
+        surprise(evidence, model->power, model->power_error, &Evidence::log_power);
+    for (double& e : model->time_error) e *= time_doubt;
+    for (double& e : model->power_error) e *= power_doubt;
     time = std::make_unique<ModelPrior>(candidates, std::move(model->time),
                                         std::move(model->time_error));
     power = std::make_unique<ModelPrior>(candidates, std::move(model->power),
