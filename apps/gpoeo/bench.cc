@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -85,10 +86,19 @@ Result<bench::Suite> load(const BenchOptions& options) {
 
 // What makes the same figures again.
 std::string command_of(const BenchOptions& o) {
-  std::string text = fmt::format(
-      "gpoeo bench {} --policy {} --progress {} --max-slowdown {} --job-seconds {:g} --seeds {}",
-      o.suite.empty() ? "--table " + o.table : "--suite " + o.suite, fmt::join(o.policies, ","),
-      o.progress, fmt::join(o.limits, ","), o.contest.run.job_s, o.contest.seeds);
+  const bench::ContestOptions& c = o.contest;
+  std::string text =
+      o.suite.empty() ? "gpoeo bench --table " + o.table : "gpoeo bench --suite " + o.suite;
+  if (o.device) text += " --device " + *o.device;
+  if (!o.workloads.empty()) text += fmt::format(" --workload {}", fmt::join(o.workloads, ","));
+  text += fmt::format(" --policy {} --progress {} --sensors {} --max-slowdown {} --objective {}",
+                      fmt::join(o.policies, ","), o.progress, o.sensors, fmt::join(o.limits, ","),
+                      o.objective);
+  text +=
+      fmt::format(" --job-seconds {:g} --seeds {} --seed {}", c.run.job_s, c.seeds, c.first_seed);
+  if (c.run.noise_scale != 1) text += fmt::format(" --noise-scale {:g}", c.run.noise_scale);
+  if (c.shift_by > 0) text += fmt::format(" --shift {}", c.shift_by);
+  if (c.shift_back) text += " --shift-back";
   return text;
 }
 
@@ -104,6 +114,11 @@ int run_bench(BenchOptions& options) {
   const auto contest = bench::run_contest(*suite, std::move(*policies), options.contest);
   if (!contest) return fail(contest.error(), kExitOwnFailure);
   const bench::Shown shown{*suite, options.contest, *contest, command_of(options)};
+  if (!options.html.empty()) {
+    std::ofstream page(options.html);
+    page << bench::as_html(shown) << std::flush;
+    if (!page) return fail(errno_error("--html " + options.html, errno).error(), kExitOwnFailure);
+  }
   fmt::print("{}", options.json ? bench::as_json(shown) : bench::as_text(shown));
   return kExitOk;
 }
@@ -140,6 +155,12 @@ void add_bench(CLI::App& root, Invocation& invocation) {
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--drift", options->contest.run.drift_sigma, "Of time and of power")
       ->check(CLI::Range(0.0, 0.2));
+  verb->add_option("--shift", options->contest.shift_by,
+                   "Halfway the work changes into another workload, the N-th next of the suite")
+      ->check(CLI::Range(1, 10000));
+  verb->add_flag("--shift-back", options->contest.shift_back,
+                 "With --shift: in thirds, and the last is the first work again");
+  verb->add_option("--html", options->html, "Write a page with the curves and the choices");
   verb->add_flag("--json", options->json, "Print one JSON object");
   verb->callback(
       [options, &invocation] { invocation.action = [options] { return run_bench(*options); }; });

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 namespace gpoeo::bench {
@@ -58,7 +59,7 @@ struct Sums {
     n += 1;
     net += row.run.net_saving;
     steady += row.run.steady_saving;
-    oracle += row.oracle.saving();
+    oracle += row.oracle_saving;
   }
 };
 
@@ -93,6 +94,7 @@ Summary summary_of(const std::vector<Row>& rows, std::size_t contestant, std::si
   std::map<std::size_t, Sums> by_subject;
   std::map<std::uint64_t, Sums> by_seed;
   std::vector<double> holds, writes;
+  std::vector<std::vector<double>> resettled;
   s.worst_net_saving = 1;
   for (const Row& row : rows) {
     if (row.contestant != contestant || row.limit != limit) continue;
@@ -103,7 +105,7 @@ Summary summary_of(const std::vector<Row>& rows, std::size_t contestant, std::si
     ++s.runs;
     by_subject[row.subject].add(row);
     by_seed[row.seed].add(row);
-    s.oracle_saving += row.oracle.saving();
+    s.oracle_saving += row.oracle_saving;
     s.net_saving += row.run.net_saving;
     s.net_slowdown += row.run.net_slowdown;
     s.steady_saving += row.run.steady_saving;
@@ -113,6 +115,11 @@ Summary summary_of(const std::vector<Row>& rows, std::size_t contestant, std::si
     s.worst_net_saving = std::min(s.worst_net_saving, row.run.net_saving);
     if (row.run.time_to_hold_s) holds.push_back(*row.run.time_to_hold_s);
     writes.push_back(row.run.clock_writes);
+    resettled.resize(std::max(resettled.size(), row.run.resettled_s.size()));
+    for (std::size_t i = 0; i < row.run.resettled_s.size(); ++i) {
+      // One that was never noticed took for ever.
+      resettled[i].push_back(row.run.resettled_s[i].value_or(std::numeric_limits<double>::max()));
+    }
   }
   if (s.runs == 0) return s;
   const auto n = static_cast<double>(s.runs);
@@ -126,7 +133,40 @@ Summary summary_of(const std::vector<Row>& rows, std::size_t contestant, std::si
     s.hold_p90_s = quantile(holds, 0.9);
   }
   s.writes_median = quantile(writes, 0.5);
+  for (auto& times : resettled) {
+    const double median = quantile(std::move(times), 0.5);
+    s.resettle_median_s.push_back(median < 1e9 ? std::optional(median) : std::nullopt);
+  }
   return s;
+}
+
+// The workloads that a run goes through, by index; all on one device.
+std::vector<std::size_t> legs_of(const Suite& suite, const ContestOptions& options,
+                                 std::size_t subject) {
+  std::vector<std::size_t> legs{subject};
+  if (options.shift_by == 0) return legs;
+  std::size_t other = (subject + options.shift_by) % suite.subjects.size();
+  while (suite.subjects[other].device != suite.subjects[subject].device) {
+    other = (other + 1) % suite.subjects.size();
+  }
+  legs.push_back(other);
+  if (options.shift_back) legs.push_back(subject);
+  return legs;
+}
+
+// All legs take as long at default clocks, so their energies there are as their powers.
+void set_oracle(const Suite& suite, const Contest& contest, const ContestOptions& options,
+                Row& row) {
+  double spent_w = 0, default_w = 0;
+  for (const std::size_t leg : legs_of(suite, options, row.subject)) {
+    const Truth& truth = contest.truths[leg];
+    const auto& device = suite.devices.at(suite.subjects[leg].device);
+    row.oracle = oracle(truth.points(), options.limits[row.limit], options.run.objective,
+                        options.run.cost_eta, device.limit_max_w / truth.default_power_w());
+    default_w += truth.default_power_w();
+    spent_w += truth.default_power_w() * row.oracle.response.energy;
+  }
+  row.oracle_saving = 1 - spent_w / default_w;
 }
 
 }  // namespace
@@ -172,18 +212,15 @@ Result<Contest> run_contest(const Suite& suite, std::vector<Contestant> contesta
   }
   for (std::size_t limit = 0; limit < options.limits.size(); ++limit) {
     for (std::size_t subject = 0; subject < suite.subjects.size(); ++subject) {
-      const Truth& truth = contest.truths[subject];
-      const twin::DeviceModel& device = suite.devices.at(suite.subjects[subject].device);
-      const Oracle best =
-          oracle(truth.points(), options.limits[limit], options.run.objective, options.run.cost_eta,
-                 device.limit_max_w / truth.default_power_w());
+      Row row;
+      row.subject = subject;
+      row.limit = limit;
+      set_oracle(suite, contest, options, row);
       for (std::size_t c = 0; c < contest.contestants.size(); ++c) {
         for (unsigned i = 0; i < options.seeds; ++i) {
-          contest.rows.push_back({.subject = subject,
-                                  .contestant = c,
-                                  .limit = limit,
-                                  .seed = options.first_seed + i,
-                                  .oracle = best});
+          row.contestant = c;
+          row.seed = options.first_seed + i;
+          contest.rows.push_back(row);
         }
       }
     }
@@ -199,7 +236,11 @@ Result<Contest> run_contest(const Suite& suite, std::vector<Contestant> contesta
       run.seed = row.seed;
       run.max_slowdown = options.limits[row.limit];
       run.state_dir = scratch->path() / std::to_string(i);
-      auto result = run_one(subject, suite.devices[subject.device], contest.truths[row.subject],
+      std::vector<Leg> legs;
+      for (const std::size_t leg : legs_of(suite, options, row.subject)) {
+        legs.push_back({&suite.subjects[leg], &contest.truths[leg]});
+      }
+      auto result = run_one(legs, suite.devices[subject.device],
                             *contest.contestants[row.contestant].policy, run);
       if (result) {
         row.run = std::move(*result);

@@ -33,12 +33,17 @@ struct ContestOptions {
   std::uint64_t first_seed = 1;
   unsigned seeds = 5;
   unsigned threads = 1;
+  // The work changes halfway into the suite's next workload but `shift_by` - 1, or, with
+  // `shift_back`, in thirds and into the first again; 0: it stays.
+  unsigned shift_by = 0;
+  bool shift_back = false;
 };
 
 struct Row {
   std::size_t subject = 0, contestant = 0, limit = 0;
   std::uint64_t seed = 0;
-  Oracle oracle{};
+  Oracle oracle{};           // of the work at the end
+  double oracle_saving = 0;  // of the whole job, each part at its own best setting
   RunResult run{};
   std::string error{};  // not empty: the run failed and `run` means nothing
 };
@@ -58,6 +63,7 @@ struct Summary {
   double worst_steady_slowdown = 0, worst_net_saving = 0;
   std::optional<double> hold_median_s{}, hold_p90_s{};
   double writes_median = 0;
+  std::vector<std::optional<double>> resettle_median_s{};  // after each change of work
 };
 
 struct Contest {

@@ -40,12 +40,18 @@ Json run_json(const Shown& shown, const Row& row) {
   out["steady_saving"] = row.run.steady_saving;
   out["steady_slowdown"] = row.run.steady_slowdown;
   out["violation"] = is_violation(row.run.steady_slowdown, shown.options.limits[row.limit]);
-  out["oracle_saving"] = row.oracle.saving();
+  out["oracle_saving"] = row.oracle_saving;
   out["oracle_slowdown"] = row.oracle.response.time - 1;
   put_setting(out, "oracle", row.oracle.setting);
   put_setting(out, "held", row.run.held);
   out["time_to_hold_s"] = optional(row.run.time_to_hold_s, [](double s) { return s; });
   out["clock_writes"] = row.run.clock_writes;
+  if (!row.run.resettled_s.empty()) {
+    out["resettled_s"] = Json::array();
+    for (const auto& s : row.run.resettled_s) {
+      out["resettled_s"].push_back(optional(s, [](double x) { return x; }));
+    }
+  }
   out["iteration_s"] = row.run.iteration_s;
   out["iterations"] = row.run.iterations;
   return out;
@@ -53,26 +59,33 @@ Json run_json(const Shown& shown, const Row& row) {
 
 Json summary_json(const Shown& shown, const Summary& s) {
   const auto seconds = [](double x) { return x; };
-  return {{"policy", shown.contest.contestants[s.contestant].name},
-          {"max_slowdown", shown.options.limits[s.limit]},
-          {"runs", s.runs},
-          {"failed", s.failed},
-          {"oracle_saving", s.oracle_saving},
-          {"net_saving", s.net_saving},
-          {"net_slowdown", s.net_slowdown},
-          {"net_ratio", s.net_ratio},
-          {"net_ratio_spread", s.net_ratio_spread},
-          {"net_ratio_each", s.net_ratio_each},
-          {"steady_saving", s.steady_saving},
-          {"steady_slowdown", s.steady_slowdown},
-          {"steady_ratio", s.steady_ratio},
-          {"steady_ratio_each", s.steady_ratio_each},
-          {"violations", s.violations},
-          {"worst_steady_slowdown", s.worst_steady_slowdown},
-          {"worst_net_saving", s.worst_net_saving},
-          {"time_to_hold_median_s", optional(s.hold_median_s, seconds)},
-          {"time_to_hold_p90_s", optional(s.hold_p90_s, seconds)},
-          {"clock_writes_median", s.writes_median}};
+  Json out = {{"policy", shown.contest.contestants[s.contestant].name},
+              {"max_slowdown", shown.options.limits[s.limit]},
+              {"runs", s.runs},
+              {"failed", s.failed},
+              {"oracle_saving", s.oracle_saving},
+              {"net_saving", s.net_saving},
+              {"net_slowdown", s.net_slowdown},
+              {"net_ratio", s.net_ratio},
+              {"net_ratio_spread", s.net_ratio_spread},
+              {"net_ratio_each", s.net_ratio_each},
+              {"steady_saving", s.steady_saving},
+              {"steady_slowdown", s.steady_slowdown},
+              {"steady_ratio", s.steady_ratio},
+              {"steady_ratio_each", s.steady_ratio_each},
+              {"violations", s.violations},
+              {"worst_steady_slowdown", s.worst_steady_slowdown},
+              {"worst_net_saving", s.worst_net_saving},
+              {"time_to_hold_median_s", optional(s.hold_median_s, seconds)},
+              {"time_to_hold_p90_s", optional(s.hold_p90_s, seconds)},
+              {"clock_writes_median", s.writes_median}};
+  if (!s.resettle_median_s.empty()) {
+    out["resettled_median_s"] = Json::array();
+    for (const auto& median : s.resettle_median_s) {
+      out["resettled_median_s"].push_back(optional(median, seconds));
+    }
+  }
+  return out;
 }
 
 }  // namespace

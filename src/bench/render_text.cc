@@ -10,6 +10,14 @@ std::string seconds(const std::optional<double>& s) {
   return s ? fmt::format("{:.0f} s", *s) : "-";
 }
 
+std::string resettled(const Summary& s) {
+  std::string text;
+  for (const auto& median : s.resettle_median_s) {
+    text += fmt::format("{}{}", text.empty() ? "  settled again after " : " and ", seconds(median));
+  }
+  return text;
+}
+
 void add_workloads(const Shown& shown, std::size_t limit, std::string& out) {
   out += fmt::format("{:<24} {:>8}", "net saving, %", "oracle");
   for (const Contestant& c : shown.contest.contestants) out += fmt::format(" {:>12.12}", c.name);
@@ -23,7 +31,7 @@ void add_workloads(const Shown& shown, std::size_t limit, std::string& out) {
     const std::size_t cell = row.subject * contestants + row.contestant;
     net[cell] += 100 * row.run.net_saving / shown.options.seeds;
     if (is_violation(row.run.steady_slowdown, shown.options.limits[limit])) violated[cell] = true;
-    best[row.subject] = 100 * row.oracle.saving();
+    best[row.subject] = 100 * row.oracle_saving;
   }
   for (std::size_t subject = 0; subject < shown.suite.subjects.size(); ++subject) {
     out += fmt::format("{:<24.24} {:>8.2f}", shown.suite.subjects[subject].name, best[subject]);
@@ -57,7 +65,7 @@ std::string as_text(const Shown& shown) {
           100 * s.net_slowdown, 100 * s.steady_saving, s.steady_ratio, 100 * s.steady_slowdown,
           100 * s.violations, 100 * s.worst_steady_slowdown, seconds(s.hold_median_s),
           seconds(s.hold_p90_s), s.writes_median,
-          s.failed > 0 ? fmt::format("  {} runs failed", s.failed) : "");
+          resettled(s) + (s.failed > 0 ? fmt::format("  {} runs failed", s.failed) : ""));
     }
     out += "\n";
     add_workloads(shown, limit, out);

@@ -48,7 +48,8 @@ twin::DeviceModel with_sensors(const twin::DeviceModel& device, const RunOptions
   return d;
 }
 
-twin::JobSpec job_of(const Subject& subject, const RunOptions& options) {
+twin::JobSpec job_of(const std::vector<Leg>& legs, const RunOptions& options) {
+  const Subject& subject = *legs.front().subject;
   twin::JobSpec job = subject.job;
   if (!subject.own_period) job.iteration_s = iteration_period_s(subject.name, options.seed);
   if (!subject.own_noise) {
@@ -59,6 +60,34 @@ twin::JobSpec job_of(const Subject& subject, const RunOptions& options) {
     *noise *= options.noise_scale;
   }
   return job;
+}
+
+// Puts the legs one behind the other; how many iterations each has.
+Result<std::vector<std::int64_t>> add_legs(const std::vector<Leg>& legs, const RunOptions& options,
+                                           twin::JobSpec& job) {
+  const double leg_s = options.job_s / static_cast<double>(legs.size());
+  std::vector<std::int64_t> iterations;
+  std::vector<twin::StageSpec> stages;
+  for (const Leg& leg : legs) {
+    const twin::JobSpec& other = leg.subject->job;
+    if (legs.size() > 1 && (other.stages.size() != 1 || !other.stages.front().measured)) {
+      return make_error(
+          ErrorKind::kInvalid,
+          fmt::format("{}: only measured jobs can change into one another", leg.subject->name));
+    }
+    double length = 1;
+    if (!leg.subject->own_period) {
+      length = iteration_period_s(leg.subject->name, options.seed) / job.iteration_s;
+    }
+    iterations.push_back(
+        std::max<std::int64_t>(1, std::llround(leg_s / (job.iteration_s * length))));
+    twin::StageSpec stage = other.stages.front();
+    stage.length = length;
+    stage.iterations = iterations.back();
+    stages.push_back(std::move(stage));
+  }
+  if (legs.size() > 1) job.stages = std::move(stages);
+  return iterations;
 }
 
 // A card on which the same work ran before, so that its heat favours nobody: the reference that a
@@ -73,23 +102,42 @@ bool is_settled(const policy::Decision& d) {
   return d.purpose == policy::Purpose::kHold || d.purpose == policy::Purpose::kLeave;
 }
 
+// Of a leg that began at `began_s`: when something was first held that was chosen for it.
+std::optional<double> resettled(const std::vector<Step>& steps, double began_s, double ended_s) {
+  bool noticed = false;
+  for (const Step& step : steps) {
+    if (step.at_s < began_s || step.at_s > ended_s) continue;
+    noticed = noticed || step.new_work;
+    const bool settled =
+        step.purpose == policy::Purpose::kHold || step.purpose == policy::Purpose::kLeave;
+    if (noticed && settled) return step.at_s - began_s;
+  }
+  return std::nullopt;
+}
+
+// `leg_ends`: seconds since the start, of all legs but the last.
 void judge_decisions(const std::vector<TimedDecision>& decisions, bool stopped, Instant started,
-                     const Truth& truth, RunResult& result) {
+                     const std::vector<Leg>& legs, const std::vector<double>& leg_ends,
+                     RunResult& result) {
   for (const TimedDecision& d : decisions) {
     const double at_s = to_seconds(d.at - started).value();
     result.steps.push_back({.at_s = at_s,
                             .purpose = d.decision.purpose,
                             .setting = d.decision.setting,
-                            .truth = truth.at(d.decision.setting),
+                            .new_work = d.new_work,
                             .why = d.decision.why});
     if (!is_settled(d.decision)) continue;
     if (!result.time_to_hold_s) result.time_to_hold_s = at_s;
     result.held = d.decision.setting;
   }
   if (stopped) result.held = {};
-  const Response held = truth.at(result.held);
+  const Response held = legs.back().truth->at(result.held);
   result.steady_saving = 1 - held.energy;
   result.steady_slowdown = held.time - 1;
+  for (std::size_t leg = 0; leg < leg_ends.size(); ++leg) {
+    const double end = leg + 1 < leg_ends.size() ? leg_ends[leg + 1] : result.simulated_s;
+    result.resettled_s.push_back(resettled(result.steps, leg_ends[leg], end));
+  }
 }
 
 }  // namespace
@@ -102,10 +150,11 @@ double iteration_period_s(const std::string& workload, std::uint64_t seed) {
   return kShortestPeriodS * std::pow(kLongestPeriodS / kShortestPeriodS, u);
 }
 
-Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& device,
-                          const Truth& truth, const policy::Policy& policy,
-                          const RunOptions& options) {
-  const twin::JobSpec spec = job_of(subject, options);
+Result<RunResult> run_one(const std::vector<Leg>& legs, const twin::DeviceModel& device,
+                          const policy::Policy& policy, const RunOptions& options) {
+  const Subject& subject = *legs.front().subject;
+  twin::JobSpec spec = job_of(legs, options);
+  GPOEO_TRY(const auto iterations, add_legs(legs, options, spec));
   VirtualClock clock;
   twin::Twin twin(clock, fmt::format("{:x}", seed_of(subject.name, options.seed, "card name")));
   twin.add_card(with_sensors(device, options), seed_of(subject.name, options.seed, "card"));
@@ -114,7 +163,7 @@ Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& devic
 
   RunResult result;
   result.iteration_s = spec.iteration_s;
-  result.iterations = std::max<std::int64_t>(1, std::llround(options.job_s / result.iteration_s));
+  for (const std::int64_t n : iterations) result.iterations += n;
   GPOEO_TRY(const auto job, twin.attach(0, *work,
                                         {.iterations = result.iterations,
                                          .seed = seed_of(subject.name, options.seed, "job")}));
@@ -137,11 +186,17 @@ Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& devic
   if (options.progress == Progress::kTraces) input.traces_after = Duration{};
   input.gpus.push_back({.device = card.get(), .guard = std::move(guard), .trace = {}});
   control::Controller controller(std::move(input));
+  std::vector<double> leg_ends;
+  std::int64_t leg_end = iterations.front();
   const Instant runaway = started + to_duration(Seconds(kRunaway * options.job_s + 60));
   while (clock.now() < runaway) {
     const Instant next = controller.step();
     GPOEO_TRY(const auto state, twin.progress(0, job));
     if (state.state != twin::JobEnd::kRunning) break;
+    while (leg_ends.size() + 1 < legs.size() && state.iterations >= leg_end) {
+      leg_ends.push_back(to_seconds(clock.now() - started).value());
+      leg_end += iterations[leg_ends.size()];
+    }
     clock.advance(std::max<Duration>(next - clock.now(), kLeastStep));
   }
   const bool stopped = controller.state() == control::State::kStop;
@@ -158,7 +213,7 @@ Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& devic
   result.clock_writes = session.clock_writes;
   result.simulated_s = to_seconds(clock.now() - started).value();
   result.notes = session.notes;
-  judge_decisions(watched.decisions(), stopped, started, truth, result);
+  judge_decisions(watched.decisions(), stopped, started, legs, leg_ends, result);
   return result;
 }
 

@@ -45,7 +45,7 @@ struct Step {
   double at_s = 0;
   policy::Purpose purpose{};
   policy::ClockSetting setting{};
-  Response truth{};
+  bool new_work = false;  // decided without anything known of the work
   std::string why;
 };
 
@@ -58,14 +58,23 @@ struct RunResult {
   double iteration_s = 0;  // at default clocks
   std::int64_t iterations = 0;
   double simulated_s = 0;
+  // After each change of work: from it until a setting was held that was chosen for the new work;
+  // nullopt: that never came.
+  std::vector<std::optional<double>> resettled_s;
   std::vector<Step> steps;
   std::vector<std::string> notes;
 };
 
-// `truth` is `subject`'s on `device`.
-Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& device,
-                          const Truth& truth, const policy::Policy& policy,
-                          const RunOptions& options);
+// A stretch of a run: `truth` is `subject`'s on the run's device.
+struct Leg {
+  const Subject* subject = nullptr;
+  const Truth* truth = nullptr;
+};
+
+// The work of each leg in turn, in equal parts of the job's length (at most four; several only for
+// measured jobs). Steady figures are the last leg's. kInvalid for legs that cannot be put together.
+Result<RunResult> run_one(const std::vector<Leg>& legs, const twin::DeviceModel& device,
+                          const policy::Policy& policy, const RunOptions& options);
 
 // Length of an iteration at default clocks: 0.05 to 3 s, even in the logarithm, by workload and
 // seed (DESIGN section 11).

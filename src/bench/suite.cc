@@ -53,6 +53,27 @@ Result<Suite> shipped_table(const Shipped& shipped) {
   return suite;
 }
 
+// Four cards, whose power limit is the only knob.
+constexpr const char* kZeusSuite = "zeus-power-measured";
+constexpr const char* kZeusCards[] = {"a40", "v100", "p100", "rtx6000"};
+
+Result<Suite> zeus_tables() {
+  GPOEO_TRY(const auto data, twin::data_directory());
+  Suite suite{.name = kZeusSuite,
+              .origin = "replayed: measured by the Zeus authors on an A40, V100, P100 and RTX 6000",
+              .devices = {},
+              .subjects = {}};
+  for (const char* card : kZeusCards) {
+    const auto path = data / "tables" / fmt::format("zeus_{}.csv", card);
+    GPOEO_TRY(const auto table, response::read_response_table(path));
+    GPOEO_TRY(const auto device, device_for_table(table, card));
+    suite.devices.push_back(device);
+    GPOEO_TRY_STATUS(
+        add_workloads(suite, table, suite.devices.size() - 1, fmt::format("{}/", card)));
+  }
+  return suite;
+}
+
 Result<Suite> generated(std::string_view name) {
   GPOEO_TRY(auto jobs, twin::find_suite(name));
   GPOEO_TRY(const auto device, twin::find_device(jobs.device));
@@ -75,6 +96,7 @@ Result<Suite> generated(std::string_view name) {
 std::vector<std::string> suite_names() {
   std::vector<std::string> names;
   for (const Shipped& shipped : kShipped) names.emplace_back(shipped.name);
+  names.emplace_back(kZeusSuite);
   if (const auto jobs = twin::suite_names()) names.insert(names.end(), jobs->begin(), jobs->end());
   return names;
 }
@@ -83,6 +105,7 @@ Result<Suite> load_suite(std::string_view name) {
   for (const Shipped& shipped : kShipped) {
     if (shipped.name == name) return shipped_table(shipped);
   }
+  if (name == kZeusSuite) return zeus_tables();
   const auto names = suite_names();
   if (std::ranges::find(names, name) != names.end()) return generated(name);
   return make_error(ErrorKind::kNotFound,

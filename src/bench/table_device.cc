@@ -19,6 +19,51 @@ void set_text(std::array<char, N>& to, std::string_view text) {
   std::memcpy(to.data(), text.data(), std::min(text.size(), N - 1));
 }
 
+// A card whose power limit is all that can be set, in steps of 5 W between the table's.
+Result<twin::DeviceModel> limits_device(const response::ResponseTable& table,
+                                        const std::string& name) {
+  constexpr double kStepW = 5;
+  double lowest = 1e9, highest = 0;
+  for (const auto& workload : table.workloads) {
+    for (const auto& point : workload.points) {
+      if (!point.setting.power_limit_w) continue;
+      lowest = std::min(lowest, *point.setting.power_limit_w);
+      highest = std::max(highest, *point.setting.power_limit_w);
+    }
+  }
+  const double steps = std::floor((highest - lowest) / kStepW);
+  if (!(steps >= 1) || steps >= twin::kMaxSmClocks) {
+    return make_error(ErrorKind::kInvalid,
+                      fmt::format("{} has neither SM clocks nor a range of power limits (of at "
+                                  "most {:.0f} W) to choose from",
+                                  table.source, kStepW * twin::kMaxSmClocks));
+  }
+  GPOEO_TRY(twin::DeviceModel d, twin::find_device("a100"));
+  set_text(d.name, "card of " + name);
+  set_text(d.key, name);
+  d.limit_step_w = kStepW;
+  d.limit_min_w = lowest;
+  d.limit_default_w = d.limit_max_w = lowest + steps * kStepW;
+  d.sm_clock_count = static_cast<int>(steps) + 1;
+  for (int i = 0; i < d.sm_clock_count; ++i) d.sm_mhz[static_cast<std::size_t>(i)] = 1000 + i;
+  d.memory_clock_count = 1;
+  d.sm_first[0] = 0;
+  d.sm_number[0] = d.sm_clock_count;
+  d.default_sm = d.sm_clock_count - 1;
+  d.idle_sm = d.idle_memory = 0;
+  d.idle_w = 0.2 * lowest;
+  d.active_w = 0.05 * lowest;
+  d.thermal_k_per_w = 50.0 / d.limit_default_w;
+  d.leakage_w_per_k = 0.0006 * d.limit_default_w;
+  // Its clocks are the driver's own and in no table.
+  constexpr auto kNo = static_cast<std::uint8_t>(gpu::Support::kNo);
+  d.controls[static_cast<std::size_t>(gpu::Control::kSmClocks)] = kNo;
+  d.controls[static_cast<std::size_t>(gpu::Control::kMemoryClocks)] = kNo;
+  d.readings[static_cast<std::size_t>(gpu::Reading::kSmClock)] = kNo;
+  d.readings[static_cast<std::size_t>(gpu::Reading::kMemoryClock)] = kNo;
+  return d;
+}
+
 }  // namespace
 
 Result<twin::DeviceModel> device_for_table(const response::ResponseTable& table,
@@ -37,10 +82,7 @@ Result<twin::DeviceModel> device_for_table(const response::ResponseTable& table,
       }
     }
   }
-  if (sm.empty()) {
-    return make_error(ErrorKind::kInvalid,
-                      fmt::format("{} has no SM clocks to choose from", table.source));
-  }
+  if (sm.empty()) return limits_device(table, name);
   if (sm.size() > twin::kMaxSmClocks || memory.size() > twin::kMaxMemoryClocks ||
       sm.size() * std::max<std::size_t>(memory.size(), 1) > twin::kMaxClockPairs) {
     return make_error(

@@ -74,7 +74,8 @@ Result<Truth> Truth::of(const twin::JobSpec& job, const twin::DeviceModel& devic
   twin::JobSpec steady = job;
   twin::make_steady(steady);
   steady.lengths.clear();
-  GPOEO_TRY(const auto work, twin::compile(steady, device));
+  GPOEO_TRY(auto compiled, twin::compile(steady, device));
+  const std::shared_ptr<const twin::Work> work = std::move(compiled);
   const auto cost_at = [&](int pair, const policy::ClockSetting& setting) -> Result<Cost> {
     const auto peak = static_cast<double>(work->peak_power_w[0][slot(pair)]);
     if (work->cap_included[0] || peak < 0.95 * device.limit_default_w) {
@@ -87,9 +88,22 @@ Result<Truth> Truth::of(const twin::JobSpec& job, const twin::DeviceModel& devic
   Truth truth;
   truth.default_power_w_ = base.energy_j / base.time_s;
   truth.points_.push_back({});
+  truth.base_ = {.time = base.time_s, .energy = base.energy_j};
+  truth.work_ = work;
+  truth.device_ = std::make_shared<const twin::DeviceModel>(device);
   truth.default_sm_ = megahertz(device.sm_mhz[slot(device.default_sm)]);
   truth.default_memory_ = megahertz(device.memory_mhz[0]);
   truth.default_limit_ = Watts(device.limit_default_w);
+  if (device.limit_step_w > 0) {
+    for (int i = 0; i < device.default_sm; ++i) {
+      policy::ClockSetting setting;
+      setting.power_limit = Watts(device.limit_min_w + i * device.limit_step_w);
+      const Cost cost = uncapped(*work, device.pair(0, i));
+      truth.points_.push_back(
+          {setting, {.time = cost.time_s / base.time_s, .energy = cost.energy_j / base.energy_j}});
+    }
+    return truth;
+  }
   for (int m = 0; m < device.memory_clock_count; ++m) {
     const int first = device.sm_first[slot(m)];
     for (int s = first; s < first + device.sm_number[slot(m)]; ++s) {
@@ -106,12 +120,33 @@ Result<Truth> Truth::of(const twin::JobSpec& job, const twin::DeviceModel& devic
 }
 
 Response Truth::at(const policy::ClockSetting& setting) const {
+  const bool governed = setting.power_limit && device_->limit_step_w <= 0;
+  return governed ? under_limit(setting) : nearest(setting);
+}
+
+// What a power limit does to the clocks only the simulated card knows.
+Response Truth::under_limit(const policy::ClockSetting& setting) const {
+  const std::string key = policy::to_string(setting);
+  {
+    const std::lock_guard lock(known_->mutex);
+    if (const auto at = known_->limits.find(key); at != known_->limits.end()) return at->second;
+  }
+  const auto cost = simulated(*work_, *device_, setting);
+  if (!cost) return nearest(setting);  // not a setting of this card: it was never in force
+  const Response response{.time = cost->time_s / base_.time,
+                          .energy = cost->energy_j / base_.energy};
+  const std::lock_guard lock(known_->mutex);
+  known_->limits[key] = response;
+  return response;
+}
+
+Response Truth::nearest(const policy::ClockSetting& setting) const {
   // A bound at the default's clock or above changes nothing.
   const bool slow_memory = setting.memory && *setting.memory < default_memory_;
   const double memory = slow_memory ? setting.memory->value() : default_memory_.value();
   const double sm = std::min(setting.sm.value_or(default_sm_), default_sm_).value();
   const double limit = setting.power_limit.value_or(default_limit_).value();
-  const TruthPoint* nearest = &points_.front();
+  const TruthPoint* found = &points_.front();
   double least = std::numeric_limits<double>::infinity();
   for (const TruthPoint& point : points_) {
     const policy::ClockSetting& there = point.setting;
@@ -121,10 +156,10 @@ Response Truth::at(const policy::ClockSetting& setting) const {
         std::abs(there.power_limit.value_or(default_limit_).value() - limit);
     if (distance < least) {
       least = distance;
-      nearest = &point;
+      found = &point;
     }
   }
-  return nearest->response;
+  return found->response;
 }
 
 double objective_value(policy::Objective objective, const Response& r, double cost_eta,

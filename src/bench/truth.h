@@ -6,17 +6,21 @@
 // analytic job's is its phases' formulas, and where the power cap binds the simulated card itself
 // is asked, without noise.
 //
-// Thread rule: immutable once made.
+// Thread rule: any number of threads.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "policy/policy.h"
 #include "twin/device_model.h"
 #include "twin/job_spec.h"
+#include "twin/work.h"
 
 namespace gpoeo::bench {
 
@@ -43,6 +47,18 @@ class Truth {
 
  private:
   std::vector<TruthPoint> points_;
+  Response nearest(const policy::ClockSetting& setting) const;
+  Response under_limit(const policy::ClockSetting& setting) const;
+
+  // What was simulated so far, so that it is simulated once.
+  struct Known {
+    std::mutex mutex;
+    std::map<std::string, Response> limits;
+  };
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();
+  std::shared_ptr<const twin::Work> work_;
+  std::shared_ptr<const twin::DeviceModel> device_;
+  Response base_{};  // absolute: seconds and joules an iteration at default clocks
   double default_power_w_ = 0;
   Hertz default_sm_, default_memory_;
   Watts default_limit_;

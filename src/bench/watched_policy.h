@@ -12,6 +12,7 @@ namespace gpoeo::bench {
 struct TimedDecision {
   Instant at;
   policy::Decision decision;
+  bool new_work = false;  // the first since the log of observations was begun anew
 };
 
 // Thread rule: one thread, although decide() is const: it writes down what it hears.
@@ -23,10 +24,12 @@ class WatchedPolicy final : public policy::Policy {
   policy::Decision decide(const policy::Problem& problem,
                           std::span<const policy::Observation> observations) const override {
     policy::Decision decision = policy_.decide(problem, observations);
-    const bool same = !decisions_.empty() &&
+    const bool new_work = observations.size() < known_;
+    known_ = observations.size();
+    const bool same = !new_work && !decisions_.empty() &&
                       decisions_.back().decision.setting == decision.setting &&
                       decisions_.back().decision.purpose == decision.purpose;
-    if (!same) decisions_.push_back({clock_.now(), decision});
+    if (!same) decisions_.push_back({clock_.now(), decision, new_work});
     return decision;
   }
   const std::vector<TimedDecision>& decisions() const { return decisions_; }
@@ -35,6 +38,7 @@ class WatchedPolicy final : public policy::Policy {
   const policy::Policy& policy_;
   const Clock& clock_;
   mutable std::vector<TimedDecision> decisions_;
+  mutable std::size_t known_ = 0;
 };
 
 }  // namespace gpoeo::bench

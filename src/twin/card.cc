@@ -2,6 +2,7 @@
 #include "twin/card.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "twin/card_jobs.h"
@@ -119,6 +120,12 @@ void command_power_limit(Card& card, double limit_w) {
   CardState& s = card.state;
   integrate(card, s.horizon_ns);
   s.power_limit_w = limit_w;
+  const DeviceModel& d = card.device;
+  if (d.limit_step_w > 0) {
+    const auto step = static_cast<int>(std::lround((limit_w - d.limit_min_w) / d.limit_step_w));
+    order(s.sm_command, 0, std::clamp(step, 0, d.default_sm), card);
+    return;
+  }
   arm_governor(card);
 }
 

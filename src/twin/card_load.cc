@@ -149,7 +149,7 @@ void arm_governor(Card& card) {
     peak_w = std::max(peak_w, static_cast<double>(work.peak_power_w[at(job.stage)][at(pair)]));
   }
   // 5 %: leakage of a hot card and drift can lift a phase that far over its table.
-  const bool needed = s.running > 0 && peak_w > 0.95 * s.power_limit_w;
+  const bool needed = d.limit_step_w <= 0 && s.running > 0 && peak_w > 0.95 * s.power_limit_w;
   if (needed && s.governor_next_ns == kNever) {
     s.governor_next_ns = s.t_ns + d.governor_period_ns;
     s.governor_mark_ns = s.t_ns;

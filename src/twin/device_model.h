@@ -81,6 +81,10 @@ struct DeviceModel {
 
   // Cap.
   double limit_min_w, limit_max_w, limit_default_w;
+  // Over 0: a card that replays a table of power limits, at which the driver chose the clocks. SM
+  // "clock" number i then stands for whatever it ran at under limit_min_w + i * limit_step_w, a
+  // limit selects it, and nothing is governed.
+  double limit_step_w;
   std::int64_t governor_period_ns;
   double governor_filter_s;  // time constant of the power the governor looks at
   double governor_margin_w;  // clocks go up again below limit - margin

@@ -95,6 +95,13 @@ MeasuredMean measured_mean(const response::WorkloadCurves& curves, const DeviceM
                            double sm_mhz, double memory_mhz) {
   const auto ask = [&](double mhz) {
     response::Setting setting;
+    if (d.limit_step_w > 0) {
+      // As the limits were numbered; clocks are the driver's.
+      const auto* clock = std::find(d.sm_mhz.begin(), d.sm_mhz.end(), static_cast<int>(mhz));
+      setting.power_limit_w =
+          d.limit_min_w + d.limit_step_w * static_cast<double>(clock - d.sm_mhz.begin());
+      return curves.at(setting);
+    }
     setting.sm_mhz = mhz;
     setting.mem_mhz = memory_mhz;
     return curves.at(setting);

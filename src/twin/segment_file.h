@@ -16,7 +16,7 @@ namespace gpoeo::twin {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x314E495754504F47ULL;  // "GOPTWIN1"
 // Raised with every change of anything below or inside.
-inline constexpr std::uint32_t kSegmentVersion = 2;
+inline constexpr std::uint32_t kSegmentVersion = 3;
 
 struct SegmentHeader {
   std::uint64_t magic;
