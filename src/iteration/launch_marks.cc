@@ -112,18 +112,23 @@ double first_offset(const LevelPlan& plan, const Candidate& mark) {
   const std::size_t at = first_occurrence(mark, plan.spacing, plan.origin);
   const double first = static_cast<double>(at) - static_cast<double>(plan.origin);
   const double scatter = 3 * (plan.spacing - plan.shortest);
-  if (mark.run == 0 && first >= plan.spacing && first <= plan.spacing + scatter) {
+  const bool never_before = at == mark.at.front();
+  if (mark.run == 0 && never_before && first >= plan.spacing && first <= plan.spacing + scatter) {
     return plan.spacing - 1;
   }
   return std::fmod(first, plan.spacing);
 }
 
 // Where in the repeat a mark lies that follows the reference by `lag`. The mean of the lag scatters
-// around the border of two repeats; the first occurrence tells on which side the mark belongs.
+// around the border of two repeats; the first occurrence tells on which side the mark belongs,
+// unless it lies behind `inserted` launches that only the first repeat has.
 double offset_in_repeat(const LevelPlan& plan, const Candidate& mark, double reference_offset,
-                        double lag) {
+                        double lag, double inserted) {
   const double offset = std::fmod(reference_offset + lag, plan.spacing);
   const double of_first = first_offset(plan, mark);
+  const double behind =
+      std::fmod(of_first + plan.spacing - std::fmod(inserted, plan.spacing), plan.spacing);
+  if (inserted > 0 && std::abs(offset - behind) <= plan.spacing / 2) return offset;
   if (offset - of_first > plan.spacing / 2) return 0;
   if (of_first - offset > plan.spacing / 2) return plan.spacing - 1;
   return offset;
@@ -225,6 +230,9 @@ std::optional<Level> make_level(std::span<const Launch> launches, const Group& g
   if (!enough || plan.coverage < kReportedCoverage || is_known(levels, plan)) return std::nullopt;
   plan.origin = find_origin(launches, group);
   const double reference_offset = first_offset(plan, reference);
+  const double first_gap = reference.at[1] - reference.at[0];
+  const double inserted =
+      std::max(0.0, first_gap - plan.spacing - 3 * (plan.spacing - plan.shortest));
   // Marks that also occur between the repeats mislead, and are used only for want of others.
   const double least_regular = kAsRegular * reference.regular;
   const auto clean = std::ranges::count_if(group.members, [&](const Group::Member& member) {
@@ -235,7 +243,7 @@ std::optional<Level> make_level(std::span<const Launch> launches, const Group& g
   for (const Group::Member& member : group.members) {
     if (clean_ones && member.mark->regular < least_regular) continue;
     marks.push_back({member.mark->key, member.mark->run,
-                     offset_in_repeat(plan, *member.mark, reference_offset, member.lag)});
+                     offset_in_repeat(plan, *member.mark, reference_offset, member.lag, inserted)});
   }
   plan.marks = choose_marks(std::move(marks), plan);
   return Level{std::move(plan), reference.at};
