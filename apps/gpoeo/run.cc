@@ -104,7 +104,7 @@ Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::
   input.progress = prepared->progress.get();
   input.policy = prepared->policy.get();
   input.max_slowdown = options.max_slowdown;
-  input.counters.read = !options.no_counters;
+  GPOEO_TRY(input.counters.use, control::parse_counter_use(options.counters));
   const auto data = twin::data_directory();
   input.counters.in_process.push_back(
       {"CUPTI in the job's process",

@@ -20,24 +20,40 @@ std::string why_no_gpm(const gpu::Device& device) {
   return "GPM: not on this GPU or driver (Hopper or newer, without MIG, driver 520 or newer)";
 }
 
+Result<CounterUse> parse_counter_use(std::string_view text) {
+  if (text == "auto") return CounterUse::kAuto;
+  if (text == "gpm") return CounterUse::kGpm;
+  if (text == "cupti") return CounterUse::kInProcess;
+  if (text == "none") return CounterUse::kNone;
+  return make_error(
+      ErrorKind::kInvalid,
+      fmt::format("'{}' is no counter source; there are auto, gpm, cupti and none", text));
+}
+
 std::unique_ptr<Profiler> make_profiler(std::span<const std::unique_ptr<GpuChannel>> gpus,
                                         CounterOptions options) {
-  if (!options.read) {
-    return std::make_unique<Profiler>(std::vector<NamedSource>{}, "counters were not asked for");
-  }
   std::vector<NamedSource> sources;
   std::string why_not;
-  std::vector<GpuChannel*> all;
-  for (const auto& gpu : gpus) {
-    all.push_back(gpu.get());
-    if (why_not.empty()) why_not = why_no_gpm(gpu->device());
+  const auto add_reason = [&](const std::string& reason) {
+    if (!reason.empty()) why_not += (why_not.empty() ? "" : "; ") + reason;
+  };
+  const bool all = options.use == CounterUse::kAuto;
+  if (options.use == CounterUse::kNone) add_reason("counters were not asked for");
+  if (all || options.use == CounterUse::kGpm) {
+    std::vector<GpuChannel*> channels;
+    std::string no_gpm;
+    for (const auto& gpu : gpus) {
+      channels.push_back(gpu.get());
+      if (no_gpm.empty()) no_gpm = why_no_gpm(gpu->device());
+    }
+    add_reason(no_gpm);
+    if (no_gpm.empty()) {
+      sources.push_back({"GPM", std::make_unique<GpmSource>(std::move(channels))});
+    }
   }
-  if (why_not.empty()) {
-    sources.push_back({"GPM", std::make_unique<GpmSource>(std::move(all))});
-  }
-  for (NamedSource& source : options.in_process) sources.push_back(std::move(source));
-  if (options.in_process.empty() && !options.no_in_process.empty() && sources.empty()) {
-    why_not += "; " + options.no_in_process;
+  if (all || options.use == CounterUse::kInProcess) {
+    for (NamedSource& source : options.in_process) sources.push_back(std::move(source));
+    add_reason(options.no_in_process);
   }
   return std::make_unique<Profiler>(std::move(sources), std::move(why_not));
 }

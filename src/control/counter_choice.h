@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/gpu_channel.h"
@@ -15,8 +16,13 @@
 
 namespace gpoeo::control {
 
+// Which sources a user lets a run use.
+enum class CounterUse { kAuto, kGpm, kInProcess, kNone };
+// "auto", "gpm", "cupti", "none"; kInvalid with that list otherwise.
+Result<CounterUse> parse_counter_use(std::string_view text);
+
 struct CounterOptions {
-  bool read = true;
+  CounterUse use = CounterUse::kAuto;
   // Sources in the job's process; used when GPM is not there or fails.
   std::vector<NamedSource> in_process{};
   std::string no_in_process{};  // why there is none
