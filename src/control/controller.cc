@@ -25,45 +25,22 @@ constexpr Duration kUnsteadyWithin = std::chrono::minutes(10);
 constexpr std::size_t kMostObservations = 400;
 constexpr unsigned kMostDroppedWindows = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
-constexpr std::size_t kMostProfiles = 32;
 
 }  // namespace
-
-std::string_view to_string(State state) {
-  switch (state) {
-    case State::kWarmup:
-      return "warmup";
-    case State::kBaseline:
-      return "baseline";
-    case State::kProfile:
-      return "profile";
-    case State::kSearch:
-      return "search";
-    case State::kHold:
-      return "hold";
-    case State::kDefault:
-      return "default";
-    case State::kIdle:
-      return "idle";
-    case State::kStop:
-      return "stop";
-  }
-  return "unknown";
-}
 
 Controller::Controller(ControllerInput input)
     : clock_(*input.clock),
       progress_(*input.progress),
       policy_(*input.policy),
       measure_only_reason_(std::move(input.measure_only_reason)),
-      predict_(std::move(input.predict)),
       started_(input.clock->now()),
       last_progress_(started_) {
   GPOEO_CHECK(!input.gpus.empty());
   for (GpuInput& gpu : input.gpus) {
     gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
   }
-  profiler_ = make_profiler(gpus_, std::move(input.counters));
+  profile_ =
+      std::make_unique<ProfileStage>(gpus_, std::move(input.counters), std::move(input.predict));
   problem_.max_slowdown = input.max_slowdown;
   problem_.sm_clocks = gpus_.front()->device().capabilities().sm_clocks();
   // A lock that somebody set before us is a bound for us too.
@@ -91,7 +68,7 @@ Instant Controller::step() {
   if (released_) retry_restore(now);
   take_progress(now);
   if (settling_) await_settled(now);
-  profiler_->poll(now);
+  profile_->poll(now);
   if (window_) await_window(now);
   return next;
 }
@@ -148,7 +125,7 @@ void Controller::take_progress(Instant now) {
     return;
   }
   if (window_) window_->add(ends);
-  profiler_->add_ends(ends);
+  profile_->add_ends(ends);
 }
 
 // The last ends. What only now turns out to be the unit has nothing to be compared with any more.
@@ -163,11 +140,10 @@ void Controller::finish_progress(Instant now) {
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
   ledger_.new_phase(began);
   observations_.clear();
-  profiled_ = false;
   problem_.prior.clear();
   warm_up_.restart();
   drop_window();
-  profiler_->new_work();
+  profile_->new_work();
   if (state_ == State::kStop || state_ == State::kWarmup) return;
   restore_all();
   enter(State::kWarmup, why);
@@ -205,7 +181,7 @@ void Controller::apply(const policy::Decision& decision) {
   drop_window();
   if (!clocks_stand) {
     // Before it goes into the books: what could not be set was not held.
-    if (Status written = write_clocks(decision.setting); !written) {
+    if (Status written = set_clocks(gpus_, decision.setting); !written) {
       ledger_.add_note(written.error().text);
       give_up_setting(written.error());
       return;
@@ -225,14 +201,8 @@ void Controller::apply(const policy::Decision& decision) {
   }
 }
 
-Status Controller::write_clocks(const policy::ClockSetting& setting) {
-  for (const auto& gpu : gpus_) GPOEO_TRY_STATUS(gpu->set_clocks(setting));
-  return {};
-}
-
 void Controller::restore_all() {
-  // What fails is in the channel's notes and in the report, and is tried again at the end.
-  for (const auto& gpu : gpus_) static_cast<void>(gpu->restore());
+  restore(gpus_);  // what fails is tried again at the end
   decision_.reset();
 }
 
@@ -241,9 +211,7 @@ void Controller::restore_all() {
 void Controller::give_up_setting(const Error& error) {
   const bool refused =
       error.kind == ErrorKind::kNoPermission || error.kind == ErrorKind::kNotSupported;
-  const bool untouched =
-      std::ranges::none_of(gpus_, [](const auto& gpu) { return gpu->touched(); });
-  if (!refused || !untouched || !measure_only_reason_.empty()) {
+  if (!refused || any_touched(gpus_) || !measure_only_reason_.empty()) {
     release("clocks cannot be set: " + error.text);
     return;
   }
@@ -255,12 +223,11 @@ void Controller::give_up_setting(const Error& error) {
 
 // A restore that failed is tried again for as long as the job runs: a GPU may come back.
 void Controller::retry_restore(Instant now) {
-  const bool failed = std::ranges::any_of(gpus_, [](const auto& gpu) { return gpu->touched(); });
-  if (!failed || now < retry_at_) return;
+  if (!any_touched(gpus_) || now < retry_at_) return;
   retry_wait_ = std::min<Duration>(2 * retry_wait_, kRetryLongest);
   retry_at_ = now + retry_wait_;
   restore_all();
-  if (std::ranges::none_of(gpus_, [](const auto& gpu) { return gpu->touched(); })) {
+  if (!any_touched(gpus_)) {
     listener_("clocks are restored after all");
     ledger_.add_note("a restore that had failed worked when it was tried again");
   }
@@ -275,26 +242,22 @@ void Controller::release(std::string why) {
 }
 
 void Controller::await_settled(Instant now) {
-  Instant settled_at{};
-  for (const auto& gpu : gpus_) {
-    const auto at = gpu->settled(now);
-    if (!at) return;
-    settled_at = std::max(settled_at, *at);
-  }
+  const auto settled_at = settled(gpus_, now);
+  if (!settled_at) return;
   settling_ = false;
-  open_window(settled_at);
+  open_window(*settled_at);
 }
 
 void Controller::open_window(Instant from) {
   window_.emplace(decision_->goal, from);
-  if (at_baseline()) profiler_->baseline_begins(from, to_seconds(last_gap_));
+  if (at_baseline()) profile_->baseline_begins(from, to_seconds(last_gap_));
 }
 
 // What was being measured is of no use.
 void Controller::drop_window() {
   window_.reset();
   settling_ = false;
-  profiler_->cancel();
+  profile_->cancel();
 }
 
 // Counters are read at default clocks only, where the work is known to be one.
@@ -303,28 +266,17 @@ bool Controller::at_baseline() const {
          decision_->setting.is_default();
 }
 
-// Whether the work's profile is there, or there is none to come. Fills what is no counter in it,
-// and asks the model.
+// Whether the work has its profile, or needs none now.
 bool Controller::profiled(const policy::Observation& baseline, Instant now) {
-  if (!at_baseline() || profiled_) return true;
-  const Watts power = baseline.energy / baseline.time / static_cast<double>(gpus_.size());
-  if (!profiler_->baseline_ready(now, {.time = baseline.time, .power = power})) {
-    if (state_ != State::kProfile) enter(State::kProfile, "reading counters at default clocks");
-    return false;
+  if (!at_baseline()) return true;
+  const bool complete = profile_->complete(baseline, now, window_->ends());
+  for (const std::string& line : profile_->take_events()) listener_(line);
+  if (complete) {
+    problem_.prior = profile_->predictions();
+  } else if (state_ != State::kProfile) {
+    enter(State::kProfile, "reading counters at default clocks");
   }
-  profiled_ = true;
-  Profile& profile = *profiler_->profile();
-  profile.time = baseline.time;
-  profile.power = power;
-  complete_profile(profile, *gpus_.front(), window_->ends());
-  if (profiles_.size() < kMostProfiles) profiles_.push_back(section_of(profile));
-  listener_(describe(profile));
-  if (predict_) problem_.prior = predict_(profile);
-  if (!problem_.prior.empty()) {
-    listener_(
-        fmt::format("predict: the model expects something of {} settings", problem_.prior.size()));
-  }
-  return true;
+  return complete;
 }
 
 void Controller::await_window(Instant now) {
@@ -369,24 +321,11 @@ void Controller::await_window(Instant now) {
 }
 
 std::optional<policy::Observation> Controller::observe() {
-  policy::Observation o;
-  double energy_variance = 0;
-  for (const auto& gpu : gpus_) {
-    const auto measured = gpu->iteration_energy(window_->ends());
-    if (!measured) return std::nullopt;
-    o.iterations = measured->iterations;
-    o.time = measured->time;
-    o.time_error =
-        measured->time_error.value_or(measured->time * window_->relative_error().value_or(0.05));
-    o.energy += measured->energy;
-    const Joules error = measured->energy_error.value_or(measured->energy * 0.05);
-    energy_variance += error.value() * error.value();
-    o.held = o.held && gpu->held();
-  }
-  o.energy_error = Joules(std::sqrt(energy_variance));
-  o.setting = decision_->setting;
+  auto o = control::observe(gpus_, window_->ends(), window_->relative_error());
+  if (!o) return std::nullopt;
+  o->setting = decision_->setting;
   const auto ends = window_->ends();
-  o.at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
+  o->at = Seconds((elapsed_s(ends.front()) + elapsed_s(ends.back())) / 2);
   return o;
 }
 
@@ -401,9 +340,7 @@ LiveStatus Controller::live_status() const {
                .elapsed_s = elapsed_s(now),
                .iterations = progress_.iterations().value_or(ledger_.iterations())};
   s.iterations_per_s = ledger_.rate(now);
-  for (const auto& gpu : gpus_) {
-    if (const auto power = gpu->newest_power()) s.power_w = s.power_w.value_or(0) + power->value();
-  }
+  if (const auto power = newest_power(gpus_)) s.power_w = power->value();
   if (const auto sm = gpus_.front()->newest_sm_clock()) s.sm_mhz = to_mhz(*sm);
   s.setting = policy::to_string(decision_ ? decision_->setting : policy::ClockSetting{});
   return s;
@@ -434,7 +371,7 @@ report::Session Controller::finish() {
   session.max_slowdown = problem_.max_slowdown;
   session.measure_only_reason = measure_only_reason_;
   session.duration_s = elapsed_s(now);
-  session.profiles = std::move(profiles_);
+  session.profiles = profile_->sections();
   for (const auto& gpu : gpus_) {
     add_to_books(*gpu, gpu->close(now));
     session.clock_writes += gpu->clock_writes();

@@ -22,16 +22,14 @@
 #include "control/gpu_channel.h"
 #include "control/iteration_window.h"
 #include "control/ledger.h"
-#include "control/profiler.h"
+#include "control/profile_stage.h"
 #include "control/progress.h"
+#include "control/state.h"
 #include "control/warm_up.h"
 #include "policy/policy.h"
 #include "report/session.h"
 
 namespace gpoeo::control {
-
-enum class State { kWarmup, kBaseline, kProfile, kSearch, kHold, kDefault, kIdle, kStop };
-std::string_view to_string(State state);
 
 struct ControllerInput {
   Clock* clock = nullptr;
@@ -41,8 +39,7 @@ struct ControllerInput {
   double max_slowdown = 0.05;
   std::string measure_only_reason;  // set when the guards are null
   CounterOptions counters{};
-  // The model: what to expect of each setting, for this work. Empty function: no model.
-  std::function<std::vector<policy::Prediction>(const Profile&)> predict{};
+  Predict predict{};  // the model, asked once for each kind of work
 };
 
 // What a progress display shows.
@@ -86,7 +83,6 @@ class Controller {
   void decide();
   void recommend(const policy::Decision& decision);
   void apply(const policy::Decision& decision);
-  Status write_clocks(const policy::ClockSetting& setting);
   void restore_all();
   void give_up_setting(const Error& error);
   void retry_restore(Instant now);
@@ -107,10 +103,7 @@ class Controller {
   policy::Problem problem_;
   std::string measure_only_reason_;
   std::vector<std::unique_ptr<GpuChannel>> gpus_;
-  std::unique_ptr<Profiler> profiler_;
-  std::function<std::vector<policy::Prediction>(const Profile&)> predict_;
-  bool profiled_ = false;  // the present work
-  std::vector<report::ProfileSection> profiles_;
+  std::unique_ptr<ProfileStage> profile_;
   Ledger ledger_;
   std::function<void(const std::string&)> listener_ = [](const std::string&) {};
 
