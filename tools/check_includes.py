@@ -15,7 +15,7 @@ import sys
 ALLOWED = {
     "base": set(),
     "wire": {"base"},
-    "inject": {"wire"},
+    "inject": {"base", "wire"},  # of base only activity.h: see below
     "response": {"base"},
     "gpu": {"base"},
     "gpu/nvml": {"base", "gpu"},
@@ -56,6 +56,8 @@ def main():
                 continue
             if target not in ALLOWED[module]:
                 bad.append(f"src/{relative}: {module} must not include {included}")
+            if (module, target) == ("inject", "base") and included != "base/activity.h":
+                bad.append(f"src/{relative}: the injected library may use only base/activity.h")
             if (module, target) == ("twin/nvml", "gpu/nvml") and included != "gpu/nvml/abi.h":
                 bad.append(f"src/{relative}: the twin's library may share only gpu/nvml/abi.h")
     print("\n".join(bad) if bad else "includes: every one points down")

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend.h"
+#include "counter_advice.h"
 #include "settings.h"
 #include "telemetry/energy_meter.h"
 #include "telemetry/sampler.h"
@@ -88,6 +89,14 @@ Finding check_twin() {
     f.cure = "only needed for --twin; build the project or install its data";
   }
   return f;
+}
+
+Finding check_counters(const gpu::Device& device, std::size_t gpus) {
+  CounterAdvice advice = advise_on_counters(device, ::geteuid() == 0);
+  return {.subject = gpus == 1 ? "counters" : fmt::format("counters {}", device.identity().index),
+          .ok = advice.ok,
+          .text = std::move(advice.text),
+          .cure = std::move(advice.cure)};
 }
 
 // Power samples against the energy counter over a few seconds.
@@ -183,6 +192,7 @@ int doctor(const DoctorOptions& options) {
         std::optional<telemetry::SourceChoice> energy;
         if (!options.quick) energy = compare_energy(*device, *backend->clock);
         report["gpus"].push_back(gpu_json(*device, energy));
+        findings.push_back(check_counters(*device, gpus->devices.size()));
       }
       if (!gpus->warning.empty()) findings.push_back({"GPU order", false, gpus->warning, ""});
     }

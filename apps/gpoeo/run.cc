@@ -20,11 +20,13 @@
 #include "base/log.h"
 #include "control/child.h"
 #include "control/controller.h"
+#include "control/ring_source.h"
 #include "job_process.h"
 #include "progress_display.h"
 #include "report/render.h"
 #include "ring_folder.h"
 #include "run_options.h"
+#include "twin/data_files.h"
 #include "twin_truth.h"
 #include "verb.h"
 
@@ -87,6 +89,14 @@ Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::
   input.progress = prepared->progress.get();
   input.policy = prepared->policy.get();
   input.max_slowdown = options.max_slowdown;
+  GPOEO_TRY(input.counters.use, control::parse_counter_use(options.counters));
+  const auto data = twin::data_directory();
+  input.counters.in_process.push_back(
+      {"CUPTI in the job's process",
+       std::make_unique<control::RingSource>(
+           *prepared->progress,
+           control::RingSourceOptions{.metrics_file = data ? *data / "counters" / "cupti.txt" : "",
+                                      .ring_folder = ring_dir})});
   return prepared;
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/text.h"
+#include "control/counter_choice.h"
 #include "policy/policy.h"
 #include "settings.h"
 
@@ -43,6 +44,8 @@ void declare_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_flag("--dry-run", options.dry_run, "Set nothing; measure, and say what would be set");
   verb.add_flag("--strict", options.strict,
                 "Fail (125) when clocks cannot be set, or could not be restored");
+  verb.add_option("--counters", options.counters,
+                  "Hardware counters: auto, gpm (from outside the job), cupti (inside it), none");
   verb.add_flag("--no-inject", options.no_inject,
                 "Do not load gpoeo's launch log into the job: no exact iterations");
   verb.add_flag("-q,--quiet", options.quiet, "No progress, no report");
@@ -69,6 +72,10 @@ Status complete_run_options(const CLI::App& verb, RunOptions& options) {
   fill("policy", options.policy);
   fill("max-slowdown", options.max_slowdown_text);
   fill("twin", options.backend.twin);
+  fill("counters", options.counters);
+  if (const auto use = control::parse_counter_use(options.counters); !use) {
+    return with_context(origin(verb, settings, "counters"), use.error());
+  }
   if (verb.count("--gpus") == 0) {
     if (const auto value = settings.get("gpus")) options.gpus = value->text;
   }

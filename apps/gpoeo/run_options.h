@@ -27,6 +27,7 @@ struct RunOptions {
   bool dry_run = false;
   bool strict = false;
   bool quiet = false;
+  std::string counters = "auto";
   bool no_inject = false;  // leave libgpoeo_inject.so out of the job
   bool no_guardian = false;
 };

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "counter_answer.h"
 #include "twin/card_front.h"
 #include "twin/job_catalog.h"
 #include "twin/launch_schedule.h"
@@ -85,6 +86,7 @@ class Reporter {
     }
   }
   Instant last() const { return last_; }
+  wire::RingWriter* ring() { return ring_ ? &*ring_ : nullptr; }
 
  private:
   void log_launches(const twin::IterationEnd& end) {
@@ -125,6 +127,10 @@ Status run_job(const JobOptions& options) {
   const Instant start = segment->now();
   Reporter reporter(*work, start, options.progress);
   GPOEO_TRY(const twin::JobHandle handle, segment->attach_job(card, *work, job));
+  std::optional<CounterAnswer> counters;
+  if (wire::RingWriter* ring = reporter.ring()) {
+    counters.emplace(twin::CardFront(*segment, card), ring->mapping(), options.seed);
+  }
   const StopFlag never;
   for (;;) {
     // 10 ms of wall time: soon enough for a reader of the ring, and cheap.
@@ -134,6 +140,7 @@ Status run_job(const JobOptions& options) {
     GPOEO_TRY_STATUS(twin::CardFront(*segment, card).read_locks());
     GPOEO_TRY(const auto news, segment->job_news(card, handle, reporter.reported()));
     reporter.report(news.ends);
+    if (counters) GPOEO_TRY_STATUS(counters->poll());
     if (options.crash_after_s > 0 &&
         to_seconds(segment->now() - start).value() >= options.crash_after_s)
       std::abort();

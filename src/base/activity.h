@@ -30,10 +30,10 @@ struct Activity {
   // What only CUPTI can: ALGORITHMS section 3.2. Rates of all SMs or cache slices together.
   std::optional<double> issue_active{};  // instructions issued over the most that can be
   std::optional<double> instructions_per_s{};
-  std::optional<double> l1_hits_per_s{};  // sectors
-  std::optional<double> l1_misses_per_s{};
-  std::optional<double> l2_hits_per_s{};
-  std::optional<double> l2_misses_per_s{};
+  std::optional<double> l1_sectors_per_s{};  // looked up
+  std::optional<double> l1_hit_rate{};
+  std::optional<double> l2_sectors_per_s{};
+  std::optional<double> l2_hit_rate{};
   std::optional<double> pipe_adu{}, pipe_alu{}, pipe_cbu{}, pipe_ipa{}, pipe_lsu{}, pipe_tex{},
       pipe_uniform{}, pipe_xu{};
 
@@ -60,10 +60,10 @@ inline constexpr ActivityWord kActivityWords[] = {
     {10, "pcie_rx_bytes_per_s", &Activity::pcie_rx_bytes_per_s, false},
     {11, "issue_active", &Activity::issue_active, true},
     {12, "instructions_per_s", &Activity::instructions_per_s, false},
-    {13, "l1_hits_per_s", &Activity::l1_hits_per_s, false},
-    {14, "l1_misses_per_s", &Activity::l1_misses_per_s, false},
-    {15, "l2_hits_per_s", &Activity::l2_hits_per_s, false},
-    {16, "l2_misses_per_s", &Activity::l2_misses_per_s, false},
+    {13, "l1_sectors_per_s", &Activity::l1_sectors_per_s, false},
+    {14, "l1_hit_rate", &Activity::l1_hit_rate, true},
+    {15, "l2_sectors_per_s", &Activity::l2_sectors_per_s, false},
+    {16, "l2_hit_rate", &Activity::l2_hit_rate, true},
     {17, "pipe_adu", &Activity::pipe_adu, true},
     {18, "pipe_alu", &Activity::pipe_alu, true},
     {19, "pipe_cbu", &Activity::pipe_cbu, true},
@@ -95,16 +95,14 @@ constexpr bool plausible(const ActivityWord& word, double value) {
   return value >= 0 && value <= (word.share ? kMostShare : kMostRate);
 }
 
-// Misses over all accesses, and misses an instruction; absent where a part is, or nothing happened.
-constexpr std::optional<double> miss_ratio(std::optional<double> hits,
-                                           std::optional<double> misses) {
-  if (!hits || !misses || *hits + *misses <= 0) return std::nullopt;
-  return *misses / (*hits + *misses);
-}
+// Sectors missed for each instruction executed; absent where a part is, or nothing was executed.
 constexpr std::optional<double> misses_per_instruction(const Activity& a,
-                                                       std::optional<double> misses) {
-  if (!misses || !a.instructions_per_s || *a.instructions_per_s <= 0) return std::nullopt;
-  return *misses / *a.instructions_per_s;
+                                                       std::optional<double> sectors_per_s,
+                                                       std::optional<double> hit_rate) {
+  if (!sectors_per_s || !hit_rate || !a.instructions_per_s || *a.instructions_per_s <= 0) {
+    return std::nullopt;
+  }
+  return *sectors_per_s * (1 - *hit_rate) / *a.instructions_per_s;
 }
 
 }  // namespace gpoeo

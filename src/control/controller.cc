@@ -11,7 +11,6 @@
 #include "control/observe.h"
 #include "control/problem.h"
 #include "control/same_work.h"
-#include "iteration/period.h"
 
 namespace gpoeo::control {
 namespace {
@@ -30,53 +29,27 @@ constexpr std::size_t kMostObservations = 400;
 constexpr Duration kEarlyLook = std::chrono::milliseconds(1500);
 constexpr std::ptrdiff_t kEarlyIterations = 3;
 constexpr unsigned kMostDroppedWindows = 3;
-// By traces: how long a busy GPU is let run before its trace counts, and so many windows in a row
-// about which nothing can be said.
-constexpr Duration kTraceWarmup = std::chrono::seconds(5);
+// So many traces in a row about which nothing can be said.
 constexpr unsigned kMostUnknowable = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
-constexpr std::size_t kMostProfiles = 32;
 
 }  // namespace
-
-std::string_view to_string(State state) {
-  switch (state) {
-    case State::kWarmup:
-      return "warmup";
-    case State::kBaseline:
-      return "baseline";
-    case State::kProfile:
-      return "profile";
-    case State::kSearch:
-      return "search";
-    case State::kHold:
-      return "hold";
-    case State::kDefault:
-      return "default";
-    case State::kIdle:
-      return "idle";
-    case State::kStop:
-      return "stop";
-  }
-  return "unknown";
-}
 
 Controller::Controller(ControllerInput input)
     : clock_(*input.clock),
       progress_(*input.progress),
       policy_(*input.policy),
       measure_only_reason_(std::move(input.measure_only_reason)),
-      predict_(std::move(input.predict)),
       started_(input.clock->now()),
       last_progress_(started_) {
   GPOEO_CHECK(!input.gpus.empty());
   for (GpuInput& gpu : input.gpus) {
     gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
   }
-  traces_after_ = input.traces_after;
-  busy_since_ = last_busy_ = started_;
+  profile_ =
+      std::make_unique<ProfileStage>(gpus_, std::move(input.counters), std::move(input.predict));
+  traces_ = std::make_unique<TraceMeter>(gpus_, input.traces_after, started_);
   problem_ = choices(gpus_);
-  profiler_ = make_profiler(gpus_, std::move(input.counters));
   problem_.max_slowdown = input.max_slowdown;
   problem_.objective = input.objective;
   problem_.cost_eta = input.cost_eta;
@@ -99,9 +72,9 @@ Instant Controller::step() {
   if (released_) retry_restore(now);
   take_progress(now);
   if (settling_) await_settled(now);
-  profiler_->poll(now);
+  profile_->poll(now);
   if (window_) await_window(now);
-  if (trace_window_) await_trace_window(now);
+  if (traces_->measuring()) await_trace(now);
   return next;
 }
 
@@ -135,19 +108,15 @@ void Controller::take_progress(Instant now) {
   }
   const std::vector<Instant> ends = progress_.take_ends();
   if (ends.empty()) {
-    if (traces_after_) follow_traces(now);
-    if (by_traces_) return;
-    if (state_ != State::kIdle && state_ != State::kWarmup && state_ != State::kStop &&
+    if (!last_end_) follow_traces(now);
+    if (!traces_->active() && state_ != State::kIdle && state_ != State::kWarmup &&
+        state_ != State::kStop &&
         now - last_progress_ > std::max(kIdleAfter, kIdleIterations * last_gap_)) {
       before_idle_ = state_ == State::kProfile ? State::kBaseline : state_;
       drop_window();
       enter(State::kIdle, "no iteration ends");
     }
     return;
-  }
-  if (by_traces_) {
-    by_traces_ = false;
-    restart("iterations can be counted after all");
   }
   last_progress_ = now;
   if (last_end_) last_gap_ = (ends.back() - *last_end_) / static_cast<std::int64_t>(ends.size());
@@ -163,7 +132,30 @@ void Controller::take_progress(Instant now) {
     return;
   }
   if (window_) window_->add(ends);
-  profiler_->add_ends(ends);
+  profile_->add_ends(ends);
+}
+
+// Nothing is counted: what the GPU's utilisation and power say goes for progress.
+void Controller::follow_traces(Instant now) {
+  switch (traces_->follow(now)) {
+    case TraceMeter::Event::kTakesOver:
+      ledger_.add_note("no launch was seen: iterations are compared by their power traces");
+      break;
+    case TraceMeter::Event::kIdle:
+      if (!traces_->active() || state_ == State::kWarmup || state_ == State::kStop) break;
+      before_idle_ = state_;
+      drop_window();
+      enter(State::kIdle, "the GPU does nothing");
+      break;
+    case TraceMeter::Event::kBusyAgain:
+      if (state_ != State::kIdle) break;
+      enter(before_idle_, "the GPU works again");
+      if (decision_) apply(*decision_);
+      break;
+    case TraceMeter::Event::kNothing:
+      break;
+  }
+  if (traces_->active() && state_ == State::kWarmup && traces_->warm(now)) decide();
 }
 
 // The last ends. What only now turns out to be the unit has nothing to be compared with any more.
@@ -178,25 +170,23 @@ void Controller::finish_progress(Instant now) {
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
   ledger_.new_phase(began);
   observations_.clear();
-  reference_trace_.reset();
-  busy_since_ = clock_.now();
-  profiled_ = false;
   problem_.prior.clear();
   warm_up_.restart();
   drop_window();
-  profiler_->new_work();
+  profile_->new_work();
+  traces_->new_work(clock_.now());
   if (state_ == State::kStop || state_ == State::kWarmup) return;
   restore_all();
   enter(State::kWarmup, why);
 }
 
-// Known from the first look at default clocks on.
+// What the cost objective weighs time with (policy/policy.h).
 void Controller::set_power_ratio() {
-  const auto& baseline = std::ranges::find_if(
+  const auto baseline = std::ranges::find_if(
       observations_, [](const policy::Observation& o) { return o.setting.is_default(); });
   if (baseline == observations_.end() || !problem_.power) return;
   const Watts mean = baseline->energy / baseline->time;
-  const auto most = problem_.power->highest * static_cast<double>(gpus_.size());
+  const Watts most = problem_.power->highest * static_cast<double>(gpus_.size());
   if (mean.value() > 0) problem_.most_power_over_default = most / mean;
 }
 
@@ -233,7 +223,7 @@ void Controller::apply(const policy::Decision& decision) {
   drop_window();
   if (!clocks_stand) {
     // Before it goes into the books: what could not be set was not held.
-    if (Status written = write_clocks(decision.setting); !written) {
+    if (Status written = set_clocks(gpus_, decision.setting); !written) {
       ledger_.add_note(written.error().text);
       give_up_setting(written.error());
       return;
@@ -253,14 +243,8 @@ void Controller::apply(const policy::Decision& decision) {
   }
 }
 
-Status Controller::write_clocks(const policy::ClockSetting& setting) {
-  for (const auto& gpu : gpus_) GPOEO_TRY_STATUS(gpu->set_clocks(setting));
-  return {};
-}
-
 void Controller::restore_all() {
-  // What fails is in the channel's notes and in the report, and is tried again at the end.
-  for (const auto& gpu : gpus_) static_cast<void>(gpu->restore());
+  restore(gpus_);  // what fails is tried again at the end
   decision_.reset();
 }
 
@@ -269,9 +253,7 @@ void Controller::restore_all() {
 void Controller::give_up_setting(const Error& error) {
   const bool refused =
       error.kind == ErrorKind::kNoPermission || error.kind == ErrorKind::kNotSupported;
-  const bool untouched =
-      std::ranges::none_of(gpus_, [](const auto& gpu) { return gpu->touched(); });
-  if (!refused || !untouched || !measure_only_reason_.empty()) {
+  if (!refused || any_touched(gpus_) || !measure_only_reason_.empty()) {
     release("clocks cannot be set: " + error.text);
     return;
   }
@@ -283,12 +265,11 @@ void Controller::give_up_setting(const Error& error) {
 
 // A restore that failed is tried again for as long as the job runs: a GPU may come back.
 void Controller::retry_restore(Instant now) {
-  const bool failed = std::ranges::any_of(gpus_, [](const auto& gpu) { return gpu->touched(); });
-  if (!failed || now < retry_at_) return;
+  if (!any_touched(gpus_) || now < retry_at_) return;
   retry_wait_ = std::min<Duration>(2 * retry_wait_, kRetryLongest);
   retry_at_ = now + retry_wait_;
   restore_all();
-  if (std::ranges::none_of(gpus_, [](const auto& gpu) { return gpu->touched(); })) {
+  if (!any_touched(gpus_)) {
     listener_("clocks are restored after all");
     ledger_.add_note("a restore that had failed worked when it was tried again");
   }
@@ -303,33 +284,28 @@ void Controller::release(std::string why) {
 }
 
 void Controller::await_settled(Instant now) {
-  Instant settled_at{};
-  for (const auto& gpu : gpus_) {
-    const auto at = gpu->settled(now);
-    if (!at) return;
-    settled_at = std::max(settled_at, *at);
-  }
+  const auto settled_at = settled(gpus_, now);
+  if (!settled_at) return;
   settling_ = false;
-  open_window(settled_at);
+  open_window(*settled_at);
 }
 
 void Controller::open_window(Instant from) {
   odd_from_.reset();
-  if (by_traces_) {
-    trace_window_.emplace(decision_->goal, from);
+  if (traces_->active()) {
+    traces_->open(decision_->goal, from);
     return;
   }
   window_.emplace(decision_->goal, from);
-  if (at_baseline()) profiler_->baseline_begins(from, to_seconds(last_gap_));
+  if (at_baseline()) profile_->baseline_begins(from, to_seconds(last_gap_));
 }
 
 // What was being measured is of no use.
 void Controller::drop_window() {
   window_.reset();
-  trace_window_.reset();
-  odd_from_.reset();
+  traces_->drop();
   settling_ = false;
-  profiler_->cancel();
+  profile_->cancel();
 }
 
 // Counters are read at default clocks only, where the work is known to be one.
@@ -338,35 +314,20 @@ bool Controller::at_baseline() const {
          decision_->setting.is_default();
 }
 
-// Whether the work's profile is there, or there is none to come. Fills what is no counter in it,
-// and asks the model.
-bool Controller::profiled(const policy::Observation& baseline, Instant now) {
-  if (!at_baseline() || profiled_) return true;
-  const Watts power = baseline.energy / baseline.time / static_cast<double>(gpus_.size());
-  Profile profile;
-  if (by_traces_) {
-    profile.why = "iterations are not counted, so counters cannot be read over whole ones";
-  } else {
-    if (!profiler_->baseline_ready(now, {.time = baseline.time, .power = power})) {
-      if (state_ != State::kProfile) enter(State::kProfile, "reading counters at default clocks");
-      return false;
-    }
-    profile = *profiler_->profile();
+// Whether the work has its profile, or needs none now.
+bool Controller::profiled(const policy::Observation& baseline, Span span, Instant now) {
+  if (!at_baseline()) return true;
+  const auto counters =
+      traces_->active() ? ProfileStage::Counters::kLeave : ProfileStage::Counters::kRead;
+  const bool complete = profile_->complete(baseline, now, span.from, span.to, counters);
+  for (const std::string& line : profile_->take_events()) listener_(line);
+  if (complete) {
+    // Work that came back has brought what was expected of it.
+    if (problem_.prior.empty()) problem_.prior = profile_->predictions();
+  } else if (state_ != State::kProfile) {
+    enter(State::kProfile, "reading counters at default clocks");
   }
-  profiled_ = true;
-  profile.time = baseline.time;
-  profile.power = power;
-  const Seconds half = baseline.time * (static_cast<double>(baseline.iterations) / 2);
-  const auto at = [&](Seconds t) { return started_ + to_duration(t); };
-  complete_profile(profile, *gpus_.front(), at(baseline.at - half), at(baseline.at + half));
-  if (profiles_.size() < kMostProfiles) profiles_.push_back(section_of(profile));
-  listener_(describe(profile));
-  if (predict_) problem_.prior = predict_(profile);
-  if (!problem_.prior.empty()) {
-    listener_(
-        fmt::format("predict: the model expects something of {} settings", problem_.prior.size()));
-  }
-  return true;
+  return complete;
 }
 
 void Controller::await_window(Instant now) {
@@ -374,10 +335,11 @@ void Controller::await_window(Instant now) {
     look_early(now);
     return;
   }
-  auto observation = observe(window_->ends());
+  const std::span<const Instant> ends = window_->ends();
+  auto observation = observe(ends);
   if (!observation) {
     // The readings that close the window are on their way; give up on it when they do not come.
-    if (now - window_->ends().back() < std::chrono::seconds(5)) return;
+    if (now - ends.back() < std::chrono::seconds(5)) return;
     ledger_.add_note("a window was dropped because its energy could not be read");
     // Nothing can be learned without energy, and an unmeasured clock must not stay.
     if (++dropped_windows_ >= kMostDroppedWindows) {
@@ -389,35 +351,27 @@ void Controller::await_window(Instant now) {
     return;
   }
   dropped_windows_ = 0;
-  use_observation(*observation, window_->ends().front(), now);
+  use_observation(*observation, {ends.front(), ends.back()}, now);
 }
 
-void Controller::use_observation(const policy::Observation& observation, Instant began,
-                                 Instant now) {
-  if (!same_work(observation, observations_, problem_)) {
-    other_work(observation, began, now);
+void Controller::await_trace(Instant now) {
+  auto measured = traces_->poll(now);
+  if (!measured) return;
+  if (!*measured) {
+    const std::string& why = measured->error().text;
+    if (++unknowable_ >= kMostUnknowable) {
+      release("nothing in the power trace can be compared: " + why);
+    } else {
+      restart("its rhythm was lost: " + why);
+    }
     return;
   }
-  if (observations_.empty()) {
-    // Work that was not known by its look at the clocks held then may be known at default clocks.
-    if (auto known = known_work_.recall(observation)) {
-      ledger_.resume_phase(known->ledger_phase, began);
-      observations_ = std::move(known->observations);
-      problem_.prior = std::move(known->prior);
-      profiled_ = true;
-      listener_("this work is known");
-    }
-  }
-  if (!profiled(observation, now)) return;
-  ledger_.add_observation(observation);
-  observations_.push_back(observation);
-  if (observations_.size() > kMostObservations) {
-    // The oldest look at the clock held now is the one that will be missed least.
-    const auto oldest = std::ranges::find_if(
-        observations_, [&](const auto& o) { return o.setting == decision_->setting; });
-    observations_.erase(oldest);
-  }
-  decide();
+  unknowable_ = 0;
+  policy::Observation& o = (*measured)->observation;
+  o.setting = decision_->setting;
+  const Span span{(*measured)->from, (*measured)->to};
+  o.at = Seconds((elapsed_s(span.from) + elapsed_s(span.to)) / 2);
+  use_observation(o, span, now);
 }
 
 // A long window is not waited for when its newest iterations are other work: two looks in a row
@@ -441,20 +395,39 @@ void Controller::look_early(Instant now) {
   }
 }
 
+void Controller::use_observation(const policy::Observation& observation, Span span, Instant now) {
+  if (!same_work(observation, observations_, problem_)) {
+    other_work(observation, span.from, now);
+    return;
+  }
+  // Work that was not known by its look at the clocks held then may be known at default clocks.
+  if (observations_.empty() && resume(observation, span.from)) {
+    decide();
+    return;
+  }
+  if (!profiled(observation, span, now)) return;
+  ledger_.add_observation(observation);
+  observations_.push_back(observation);
+  if (observations_.size() > kMostObservations) {
+    // The oldest look at the clock held now is the one that will be missed least.
+    const auto oldest = std::ranges::find_if(
+        observations_, [&](const auto& o) { return o.setting == decision_->setting; });
+    observations_.erase(oldest);
+  }
+  decide();
+}
+
 // `window` holds other work than before, since `began`: work that is known, or new.
 void Controller::other_work(const policy::Observation& window, Instant began, Instant now) {
-  auto known = known_work_.recall(window);
-  known_work_.remember({.observations = std::move(observations_),
-                        .prior = std::move(problem_.prior),
-                        .ledger_phase = ledger_.phase()});
+  Work left{.observations = std::move(observations_),
+            .prior = std::move(problem_.prior),
+            .ledger_phase = ledger_.phase()};
   observations_.clear();
   problem_.prior.clear();
+  const bool known = resume(window, began);
+  known_work_.remember(std::move(left));
   if (known) {
     drop_window();
-    ledger_.resume_phase(known->ledger_phase, began);
-    observations_ = std::move(known->observations);
-    problem_.prior = std::move(known->prior);
-    listener_("the work changed to one that is known");
     decide();
     return;
   }
@@ -468,82 +441,21 @@ void Controller::other_work(const policy::Observation& window, Instant began, In
   }
 }
 
+// Whether `window` is of work that is known; then all that was learned of it is back.
+bool Controller::resume(const policy::Observation& window, Instant began) {
+  auto known = known_work_.recall(window);
+  if (!known) return false;
+  ledger_.resume_phase(known->ledger_phase, began);
+  observations_ = std::move(known->observations);
+  problem_.prior = std::move(known->prior);
+  listener_("this work is known");
+  return true;
+}
+
 std::optional<policy::Observation> Controller::observe(std::span<const Instant> ends) {
   auto o = observe_window(gpus_, ends, window_->relative_error(), started_);
   if (o) o->setting = decision_->setting;
   return o;
-}
-
-// Nothing is counted: what the GPU's utilisation and power say goes for progress.
-void Controller::follow_traces(Instant now) {
-  if (!gpus_.front()->idle(now)) {
-    last_busy_ = now;
-    if (state_ == State::kIdle && by_traces_) {
-      enter(before_idle_, "the GPU works again");
-      if (decision_) apply(*decision_);
-    }
-  } else if (now - last_busy_ > kIdleAfter) {
-    busy_since_ = now;
-    if (by_traces_ && state_ != State::kIdle && state_ != State::kWarmup &&
-        state_ != State::kStop) {
-      before_idle_ = state_;
-      drop_window();
-      enter(State::kIdle, "the GPU does nothing");
-    }
-  }
-  if (!by_traces_) {
-    by_traces_ = now - busy_since_ >= *traces_after_ && last_progress_ == started_;
-    if (by_traces_) {
-      ledger_.add_note("no launch was seen: iterations are compared by their power traces");
-      busy_since_ = now;
-    }
-    return;
-  }
-  if (state_ == State::kWarmup && now - busy_since_ >= kTraceWarmup) decide();
-}
-
-void Controller::await_trace_window(Instant now) {
-  const auto& history = gpus_.front()->history();
-  const bool at_default = decision_->setting.is_default();
-  if (!at_default && !reference_trace_) return;  // cannot be: a baseline comes first
-  const auto known =
-      trace_window_->look(history, now, reference_trace_ ? &*reference_trace_ : nullptr);
-  if (!known) return;
-  if (!*known) {
-    if (++unknowable_ >= kMostUnknowable) {
-      release("nothing in the power trace can be compared: " + known->error().text);
-    } else {
-      restart("its rhythm was lost: " + known->error().text);
-    }
-    return;
-  }
-  const TraceWindow::Timing& timing = **known;
-  Watts power;
-  double variance = 0;
-  for (const auto& gpu : gpus_) {
-    const auto energy = gpu->energy(timing.from, timing.to);
-    if (!energy) return;  // the readings that close it are on their way
-    power += energy->mean_power();
-    const double error = (energy->uncertainty / energy->duration).value();
-    variance += error * error;
-  }
-  unknowable_ = 0;
-  if (!reference_trace_) {
-    reference_trace_ = trace_window_->trace();
-    const auto period = iteration::estimate_period(*reference_trace_);
-    reference_period_ = Seconds(period.period_s.value_or(1.0));
-  }
-  policy::Observation o;
-  o.setting = decision_->setting;
-  o.time = reference_period_ * timing.time_ratio;
-  o.time_error = reference_period_ * timing.error;
-  o.energy = power * o.time;
-  const double relative = std::hypot(std::sqrt(variance) / power.value(), o.time_error / o.time);
-  o.energy_error = o.energy * relative;
-  o.iterations = static_cast<std::size_t>(to_seconds(timing.to - timing.from) / o.time);
-  o.at = Seconds((elapsed_s(timing.from) + elapsed_s(timing.to)) / 2);
-  for (const auto& gpu : gpus_) o.held = o.held && gpu->held();
-  use_observation(o, timing.from, now);
 }
 
 void Controller::enter(State state, const std::string& why) {
@@ -557,9 +469,7 @@ LiveStatus Controller::live_status() const {
                .elapsed_s = elapsed_s(now),
                .iterations = progress_.iterations().value_or(ledger_.iterations())};
   s.iterations_per_s = ledger_.rate(now);
-  for (const auto& gpu : gpus_) {
-    if (const auto power = gpu->newest_power()) s.power_w = s.power_w.value_or(0) + power->value();
-  }
+  if (const auto power = newest_power(gpus_)) s.power_w = power->value();
   if (const auto sm = gpus_.front()->newest_sm_clock()) s.sm_mhz = to_mhz(*sm);
   s.setting = policy::to_string(decision_ ? decision_->setting : policy::ClockSetting{});
   return s;
@@ -590,7 +500,7 @@ report::Session Controller::finish() {
   session.max_slowdown = problem_.max_slowdown;
   session.measure_only_reason = measure_only_reason_;
   session.duration_s = elapsed_s(now);
-  session.profiles = std::move(profiles_);
+  session.profiles = profile_->sections();
   for (const auto& gpu : gpus_) {
     add_to_books(*gpu, gpu->close(now));
     session.clock_writes += gpu->clock_writes();

@@ -4,9 +4,9 @@
 // the tests on virtual time.
 //
 // States: warmup -> baseline -> profile -> search -> hold (-> baseline when the work changes), idle
-// while the job launches nothing, stop from anywhere. Counters are read beside the first baseline
-// of each work; `profile` is the time by which they take longer than it. A failed write, a lost GPU
-// or a release ends at default clocks; measuring goes on.
+// while the job launches nothing, stop from anywhere. Counters are read once for each kind of work:
+// beside its first baseline where that disturbs nothing (GPM), else in `profile` behind it. A
+// failed write, a lost GPU or a release ends at default clocks; measuring goes on.
 //
 // Thread rule: one thread, the one that owns the devices.
 #pragma once
@@ -23,17 +23,15 @@
 #include "control/iteration_window.h"
 #include "control/known_work.h"
 #include "control/ledger.h"
-#include "control/profiler.h"
+#include "control/profile_stage.h"
 #include "control/progress.h"
-#include "control/trace_window.h"
+#include "control/state.h"
+#include "control/trace_meter.h"
 #include "control/warm_up.h"
 #include "policy/policy.h"
 #include "report/session.h"
 
 namespace gpoeo::control {
-
-enum class State { kWarmup, kBaseline, kProfile, kSearch, kHold, kDefault, kIdle, kStop };
-std::string_view to_string(State state);
 
 struct ControllerInput {
   Clock* clock = nullptr;
@@ -45,8 +43,7 @@ struct ControllerInput {
   double cost_eta = 0.5;            // kCost only
   std::string measure_only_reason;  // set when the guards are null
   CounterOptions counters{};
-  // The model: what to expect of each setting, for this work. Empty function: no model.
-  std::function<std::vector<policy::Prediction>(const Profile&)> predict{};
+  Predict predict{};  // the model, asked once for each kind of work
   // Without an iteration for so long on a busy GPU, power traces are compared instead of counting
   // iterations; nullopt: never.
   std::optional<Duration> traces_after{};
@@ -84,9 +81,13 @@ class Controller {
   }
 
  private:
+  struct Span {
+    Instant from, to;
+  };
   void add_to_books(const GpuChannel& gpu, const std::optional<GpuChannel::Stretch>& stretch);
   void watch_device_events();
   void take_progress(Instant now);
+  void follow_traces(Instant now);
   void finish_progress(Instant now);
   // `began`: when the other work began, if that was noticed only now.
   void restart(const std::string& why, std::optional<Instant> began = std::nullopt);
@@ -94,7 +95,6 @@ class Controller {
   void decide();
   void recommend(const policy::Decision& decision);
   void apply(const policy::Decision& decision);
-  Status write_clocks(const policy::ClockSetting& setting);
   void restore_all();
   void give_up_setting(const Error& error);
   void retry_restore(Instant now);
@@ -103,13 +103,13 @@ class Controller {
   void drop_window();
   void await_window(Instant now);
   bool at_baseline() const;
-  bool profiled(const policy::Observation& baseline, Instant now);
+  bool profiled(const policy::Observation& baseline, Span span, Instant now);
+  void await_trace(Instant now);
   void look_early(Instant now);
+  void use_observation(const policy::Observation& observation, Span span, Instant now);
   void other_work(const policy::Observation& window, Instant began, Instant now);
+  bool resume(const policy::Observation& window, Instant began);
   std::optional<policy::Observation> observe(std::span<const Instant> ends);
-  void use_observation(const policy::Observation& observation, Instant began, Instant now);
-  void follow_traces(Instant now);
-  void await_trace_window(Instant now);
   std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
   double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
@@ -120,10 +120,8 @@ class Controller {
   policy::Problem problem_;
   std::string measure_only_reason_;
   std::vector<std::unique_ptr<GpuChannel>> gpus_;
-  std::unique_ptr<Profiler> profiler_;
-  std::function<std::vector<policy::Prediction>(const Profile&)> predict_;
-  bool profiled_ = false;  // the present work
-  std::vector<report::ProfileSection> profiles_;
+  std::unique_ptr<ProfileStage> profile_;
+  std::unique_ptr<TraceMeter> traces_;
   Ledger ledger_;
   std::function<void(const std::string&)> listener_ = [](const std::string&) {};
 
@@ -143,18 +141,12 @@ class Controller {
   policy::ClockSetting recommended_;  // last told, when clocks may not be set
   bool settling_ = false;
   std::optional<IterationWindow> window_;
-  std::optional<Duration> traces_after_;
-  bool by_traces_ = false;  // nothing can be counted
-  std::optional<TraceWindow> trace_window_;
-  std::optional<iteration::PowerTrace> reference_trace_;
-  Seconds reference_period_{1.0};
-  unsigned unknowable_ = 0;  // trace windows in a row
-  Instant busy_since_, last_busy_;
   unsigned generation_ = 0;
   Instant last_progress_;
   std::optional<Instant> last_end_;
   Duration last_gap_{};  // mean distance of the newest ends
   unsigned dropped_windows_ = 0;
+  unsigned unknowable_ = 0;  // traces in a row
   Instant retry_at_{};
   Duration retry_wait_ = std::chrono::milliseconds(500);
 };

@@ -8,11 +8,7 @@
 
 #include <algorithm>
 
-#include "control/testing/twin_progress.h"
-#include "gpu/testing/faulty_device.h"
-#include "gpu/testing/recording_device.h"
-#include "twin/testing/fixtures.h"
-#include "twin/twin_device.h"
+#include "control/testing/job_scene.h"
 
 namespace gpoeo::control {
 namespace {
@@ -20,81 +16,9 @@ namespace {
 using gpu::testing::Call;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::measured;
+using testing::Scene;
 using twin::testing::expect_ok;
-
-using testing::TwinProgress;
-
-class Scene {
- public:
-  explicit Scene(const twin::JobSpec& spec, std::uint64_t seed = 1)
-      : bench(twin::testing::device("a100"), seed) {
-    std::string name = ::testing::TempDir() + "/gpoeo_controller_XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    state_dir_ = name;
-    job = bench.attach(spec, {.seed = seed});
-    progress = std::make_unique<TwinProgress>(bench.twin, job);
-    journal_ = std::make_unique<Journal>(expect_ok(Journal::open(state_dir_)));
-  }
-  ~Scene() {
-    controller.reset();
-    std::filesystem::remove_all(state_dir_);
-  }
-  std::unique_ptr<gpu::Device> open() {
-    return expect_ok(twin::open_device(bench.twin, 0, gpu::Access::kControl));
-  }
-  void start(const char* policy_name = "gpoeo", bool measure_only = false) {
-    policy = expect_ok(policy::make_policy(policy_name));
-    device = std::make_unique<gpu::testing::FaultyDevice>(
-        std::make_unique<gpu::testing::RecordingDevice>(open(), log), faults);
-    ControllerInput input{.clock = &bench.clock,
-                          .gpus = {},
-                          .progress = progress.get(),
-                          .policy = policy.get(),
-                          .max_slowdown = 0.05,
-                          .measure_only_reason = measure_only ? "--dry-run" : ""};
-    input.gpus.push_back({.device = device.get(), .guard = {}, .trace = {}});
-    if (!measure_only) {
-      input.gpus[0].guard.emplace(expect_ok(Guard::acquire(*device, *journal_, {})));
-    }
-    controller = std::make_unique<Controller>(std::move(input));
-    controller->on_event([this](const std::string& line) { events.push_back(line); });
-  }
-  void pass(double seconds) {
-    const Instant until = bench.clock.now() + to_duration(Seconds(seconds));
-    while (bench.clock.now() < until) {
-      const Instant next = std::min(controller->step(), until);
-      bench.clock.advance(std::max(next - bench.clock.now(), Duration(1'000'000)));
-      if (states.empty() || states.back() != controller->state()) {
-        states.push_back(controller->state());
-      }
-    }
-  }
-  bool reach(State state, double within_s) {
-    for (double t = 0; t < within_s && controller->state() != state; t += 1) pass(1);
-    return controller->state() == state;
-  }
-  // What the card itself says.
-  std::optional<gpu::ClockRange> lock() { return open()->controls()->sm_clock_lock().value(); }
-  bool journal_left() const { return !journal_->list().empty(); }
-  std::string all_events() const { return fmt::format("{}", fmt::join(events, "\n")); }
-
-  twin::testing::Bench bench;
-  twin::JobHandle job;
-  std::unique_ptr<TwinProgress> progress;
-  gpu::testing::CallLog log;
-  gpu::testing::FaultPlan faults;
-  std::unique_ptr<gpu::Device> device;
-  std::unique_ptr<policy::Policy> policy;
-  std::unique_ptr<Controller> controller;
-  std::vector<std::string> events;
-  std::vector<State> states;
-
- private:
-  std::filesystem::path state_dir_;
-  std::unique_ptr<Journal> journal_;
-};
-
-twin::JobSpec measured(const char* name) { return expect_ok(twin::find_job("a100", name)); }
 
 TEST(Controller, FindsHoldsAndTellsTheTruth) {
   for (const char* name : {"LSTM", "stream", "dgemm"}) {

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which counter sources a run has, best first, and why not a better one; and what is made of a
-// profile for others.
+// Which counter sources a run has, best first, and why not a better one.
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "control/gpu_channel.h"
-#include "control/profile.h"
+#include "control/gpu_group.h"
 #include "control/profiler.h"
-#include "report/session.h"
 
 namespace gpoeo::control {
 
+// Which sources a user lets a run use.
+enum class CounterUse { kAuto, kGpm, kInProcess, kNone };
+// "auto", "gpm", "cupti", "none"; kInvalid with that list otherwise.
+Result<CounterUse> parse_counter_use(std::string_view text);
+
 struct CounterOptions {
-  bool read = true;
+  CounterUse use = CounterUse::kAuto;
   // Sources in the job's process; used when GPM is not there or fails.
   std::vector<NamedSource> in_process{};
   std::string no_in_process{};  // why there is none
@@ -26,13 +28,6 @@ struct CounterOptions {
 std::string why_no_gpm(const gpu::Device& device);
 
 // GPM when every GPU has it, then those in the process.
-std::unique_ptr<Profiler> make_profiler(std::span<const std::unique_ptr<GpuChannel>> gpus,
-                                        CounterOptions options);
-
-// Fills what the driver says beside the counters, over the baseline's iterations.
-void complete_profile(Profile& profile, const GpuChannel& gpu, Instant from, Instant to);
-report::ProfileSection section_of(const Profile& profile);
-// One line for the log.
-std::string describe(const Profile& profile);
+std::unique_ptr<Profiler> make_profiler(GpuGroup gpus, CounterOptions options);
 
 }  // namespace gpoeo::control

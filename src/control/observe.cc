@@ -5,8 +5,7 @@
 
 namespace gpoeo::control {
 
-std::optional<policy::Observation> observe_window(std::span<const std::unique_ptr<GpuChannel>> gpus,
-                                                  std::span<const Instant> ends,
+std::optional<policy::Observation> observe_window(GpuGroup gpus, std::span<const Instant> ends,
                                                   std::optional<double> relative_error,
                                                   Instant started) {
   // Where too few iterations say anything about it.

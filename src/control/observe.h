@@ -3,12 +3,11 @@
 // the job, with their errors. What the controller and the sweep have in common.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 
 #include "base/clock.h"
-#include "control/gpu_channel.h"
+#include "control/gpu_group.h"
 #include "policy/policy.h"
 
 namespace gpoeo::control {
@@ -17,8 +16,7 @@ namespace gpoeo::control {
 // where there are too few for batches. `at` counts from `started`; the setting is the caller's to
 // fill in. nullopt while the readings that close the window have not come; they are asked for.
 // Thread rule: the thread that owns the devices.
-std::optional<policy::Observation> observe_window(std::span<const std::unique_ptr<GpuChannel>> gpus,
-                                                  std::span<const Instant> ends,
+std::optional<policy::Observation> observe_window(GpuGroup gpus, std::span<const Instant> ends,
                                                   std::optional<double> relative_error,
                                                   Instant started);
 

@@ -67,6 +67,11 @@ class RingProgress final : public ProgressReader {
   std::string launch_log() const override;
   bool several_jobs() const override;
   std::vector<std::string> take_notes() override { return std::exchange(notes_, {}); }
+  // Of the process that is followed, to ask it for counters; nullptr: none. Good until the next
+  // poll().
+  const wire::RingReader* followed_ring() const {
+    return followed_ == nullptr || followed_->broken ? nullptr : &followed_->reader;
+  }
 
  private:
   // What one process has told.

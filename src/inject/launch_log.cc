@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "inject/counter_window.h"
 #include "inject/redirect.h"
 #include "inject/say.h"
 #include "inject/stream_numbers.h"
@@ -63,24 +64,16 @@ std::uint64_t stream_key(const void* stream, std::uint32_t context, bool per_thr
   return key;
 }
 
-// No counter reader in this build: says so, so that nobody waits for an answer.
-void answer_counter_request(std::uint64_t window) {
-  std::uint64_t seen = g_log.seen_window.load(std::memory_order_relaxed);
-  if (seen >= window || !g_log.seen_window.compare_exchange_strong(seen, window)) return;
-  wire::CounterBlock answer;
-  answer.window = window;
-  answer.error = wire::CounterError::kUnsupported;
-  g_log.ring.publish_counters(answer);
+void take_up_request(std::uint64_t window, void* context) {
+  if (take_up_counter_window(g_log.ring, g_log.cupti, context, window)) {
+    g_log.seen_window.store(window, std::memory_order_relaxed);
+  }
 }
 
 void log(RecordKind kind, std::uint64_t function, const void* stream, std::uint32_t context,
          bool per_thread = false) {
   g_log.ring.push(kind, read_clock(CLOCK_MONOTONIC), function,
                   g_log.streams.number(stream_key(stream, context, per_thread)));
-  const std::uint64_t window = g_log.ring.requested_window();
-  if (window != g_log.seen_window.load(std::memory_order_relaxed)) [[unlikely]] {
-    answer_counter_request(window);
-  }
 }
 
 void go_quiet(QuietReason reason) {
@@ -93,6 +86,7 @@ void step_aside() {
   // A forked child has no CUPTI any more, and its parent's ring is not its own.
   if (g_log.quiet.load(std::memory_order_relaxed) || g_log.stepped.exchange(true)) return;
   go_quiet(QuietReason::kSteppedAside);
+  stop_counter_window();
   const cupti::Result result = g_log.cupti.unsubscribe(g_log.subscriber);
   say("another CUPTI user: stepped aside (%d)", result);
 }
@@ -153,6 +147,10 @@ void on_driver_call(void* /*user*/, int domain, std::uint32_t id, const void* da
   const auto* call = static_cast<const cupti::CallbackData*>(data);
   if (domain != cupti::kDriverApi || call->site != cupti::kEnter) return;
   if (g_log.quiet.load(std::memory_order_relaxed)) return;
+  if (const std::uint64_t window = g_log.ring.requested_window();
+      window != g_log.seen_window.load(std::memory_order_relaxed)) [[unlikely]] {
+    take_up_request(window, call->context);
+  }
   const std::uint32_t context = call->context_uid;
   switch (id) {
     case cupti::kLaunchKernel:
@@ -229,6 +227,7 @@ void start_launch_log(const char* folder) {
   if (pthread_atfork(nullptr, nullptr, in_forked_child) != 0) {
     return go_quiet(QuietReason::kSubscribeFailed);
   }
+  prepare_counter_windows(folder);
   const CuptiFound found = find_cupti(&g_log.cupti);
   g_log.ring.set_cupti_version(g_log.cupti.version);
   if (found == CuptiFound::kNone) return go_quiet(QuietReason::kNoCupti);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "inject/pm_abi.h"
@@ -202,7 +203,12 @@ class Window {
                       request_.interval_ns,
                       pm::kTriggerTime,
                       pm::kKeepOldest};
-    if (!ask(cupti_.configure, &config, "cuptiPmSamplingSetConfig")) return false;
+    if (cupti_.configure(&config) != pm::kSuccess) {
+      // Turing and GA100 have no timer for it: cycles of a clock of about 1 GHz. What a sample
+      // spans is read back, so the exact clock does not matter.
+      config.trigger = pm::kTriggerSysClock;
+      if (!ask(cupti_.configure, &config, "cuptiPmSamplingSetConfig")) return false;
+    }
     pm::DataSize size{{sizeof(pm::DataSize)}, sampler_, names_, request_.count, kMostPmSamples, 0};
     if (!ask(cupti_.data_size, &size, "cuptiPmSamplingGetCounterDataSize")) return false;
     if (!data_.make(size.data_bytes)) return fail(PmError::kOther, "malloc");
@@ -220,7 +226,7 @@ class Window {
     started_ = true;
     const std::uint64_t end = monotonic_ns() + request_.window_ns;
     for (std::uint64_t now = monotonic_ns(); now < end; now = monotonic_ns()) {
-      if (request_.stop != nullptr && request_.stop->load(std::memory_order_relaxed)) break;
+      if (request_.should_stop != nullptr && request_.should_stop(nullptr)) break;
       nap(end - now < request_.decode_each_ns ? end - now : request_.decode_each_ns);
       if (!drain()) return false;
     }
@@ -297,6 +303,20 @@ class Window {
 };
 
 }  // namespace
+
+bool pm_chip_name(void* cupti, std::size_t device, char* name, std::size_t size) {
+  const auto initialize = reinterpret_cast<Call>(::dlsym(cupti, "cuptiProfilerInitialize"));
+  const auto chip_name = reinterpret_cast<Call>(::dlsym(cupti, "cuptiDeviceGetChipName"));
+  if (initialize == nullptr || chip_name == nullptr) return false;
+  pm::Head head{sizeof(pm::Head)};
+  pm::ChipName chip{{sizeof(pm::ChipName)}, device, nullptr};
+  if (initialize(&head) != pm::kSuccess || chip_name(&chip) != pm::kSuccess ||
+      chip.name == nullptr) {
+    return false;
+  }
+  ::snprintf(name, size, "%s", chip.name);
+  return true;
+}
 
 PmResult pm_sample(void* cupti, const PmRequest& request) {
   PmResult result;

@@ -7,7 +7,6 @@
 // exceptions; memory through malloc, bounded by kMostPmSamples and the hardware buffer.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -39,7 +38,7 @@ struct PmRequest {
   std::uint64_t interval_ns = 0;
   std::uint64_t decode_each_ns = 20'000'000;
   std::size_t hardware_buffer_bytes = std::size_t{32} << 20;
-  const std::atomic<bool>* stop = nullptr;  // ends the window early; may be null
+  bool (*should_stop)(const void*) = nullptr;  // ends the window early
 };
 
 struct PmResult {
@@ -51,7 +50,11 @@ struct PmResult {
   double values[kMostPmMetrics] = {};  // means over the window, in the metric's own unit
 };
 
-// `cupti` is a handle of dlopen(3) for libcupti.so.
+// In both `cupti` is a handle of dlopen(3) for libcupti.so.
+//
+// The chip's name as in the list of metrics, "GH100"; false when CUPTI cannot tell.
+bool pm_chip_name(void* cupti, std::size_t device, char* name, std::size_t size);
+
 PmResult pm_sample(void* cupti, const PmRequest& request);
 
 }  // namespace gpoeo::inject

@@ -25,6 +25,12 @@ constexpr std::size_t kMarksPerLevel = 16;
 constexpr std::size_t kLeastChosen = 6;
 // Levels made of the candidates of one spacing before the rest, which covers little, is given up.
 constexpr int kMostTries = 32;
+// Marks at least so regular, in relation to the reference, are as good.
+constexpr double kAsRegular = 0.95;
+// So many marks must have come before the reference, and this share of a repeat before they came
+// again, to be believed to be of its repeat and not of a start-up.
+constexpr std::size_t kLeastBefore = 2;
+constexpr double kLeastGap = 0.8;
 constexpr std::size_t kMostLevels = 8;
 // Coverage from which a level is reported, may be counted at all, and counts as "the stream".
 constexpr double kReportedCoverage = 0.1;
@@ -37,15 +43,16 @@ constexpr std::uint32_t kMostInner = 48;
 // preferred.
 constexpr double kShortestStep_s = 1e-3;
 
-// Where the repeats begin: back from the first reference mark as long as the launches are of the
+// Where the repeat begins that holds `first`: back from there as long as the launches are of the
 // kinds that occur later too. A program's own start-up uses others.
-std::size_t find_origin(std::span<const Launch> launches, const Candidate& reference) {
+std::size_t walk_back(std::span<const Launch> launches, const Candidate& reference,
+                      std::size_t first) {
   constexpr double kForeignDecay = 1.0 / 16, kMostForeign = 0.3;
   std::unordered_set<std::uint32_t> known;
   for (std::size_t i = reference.at.front(); i <= reference.at.back(); ++i) {
     known.insert(launches[i].id);
   }
-  std::size_t origin = reference.at.front();
+  std::size_t origin = first;
   double foreign = 0;
   for (std::size_t i = origin; i-- > 0;) {
     const bool is_known = known.contains(launches[i].id);
@@ -88,23 +95,40 @@ std::vector<Mark> choose_marks(std::vector<Mark> all, const LevelPlan& plan) {
   return chosen;
 }
 
+// The first occurrence from `from` on that is no stray: a lost record, or a start-up of the same
+// kinds of launches, can make a run of launches occur too soon before the next one.
+std::size_t first_occurrence(const Candidate& mark, double spacing, std::size_t from = 0) {
+  auto at = std::ranges::lower_bound(mark.at, from);
+  for (; at != mark.at.end() && at + 1 != mark.at.end(); ++at) {
+    if (*(at + 1) - *at >= kLeastGap * spacing) return *at;
+  }
+  return mark.at.front();
+}
+
 // Where in the repeat a mark first lies. One launch that first comes just after the median repeat
 // has passed is at the end of a first repeat that lost fewer records than most.
 double first_offset(const LevelPlan& plan, const Candidate& mark) {
-  const double first = static_cast<double>(mark.at.front() - plan.origin);
+  // In a first repeat with launches of its own (see find_origin) it may lie before the origin.
+  const std::size_t at = first_occurrence(mark, plan.spacing, plan.origin);
+  const double first = static_cast<double>(at) - static_cast<double>(plan.origin);
   const double scatter = 3 * (plan.spacing - plan.shortest);
-  if (mark.run == 0 && first >= plan.spacing && first <= plan.spacing + scatter) {
+  const bool never_before = at == mark.at.front();
+  if (mark.run == 0 && never_before && first >= plan.spacing && first <= plan.spacing + scatter) {
     return plan.spacing - 1;
   }
   return std::fmod(first, plan.spacing);
 }
 
 // Where in the repeat a mark lies that follows the reference by `lag`. The mean of the lag scatters
-// around the border of two repeats; the first occurrence tells on which side the mark belongs.
+// around the border of two repeats; the first occurrence tells on which side the mark belongs,
+// unless it lies behind `inserted` launches that only the first repeat has.
 double offset_in_repeat(const LevelPlan& plan, const Candidate& mark, double reference_offset,
-                        double lag) {
+                        double lag, double inserted) {
   const double offset = std::fmod(reference_offset + lag, plan.spacing);
   const double of_first = first_offset(plan, mark);
+  const double behind =
+      std::fmod(of_first + plan.spacing - std::fmod(inserted, plan.spacing), plan.spacing);
+  if (inserted > 0 && std::abs(offset - behind) <= plan.spacing / 2) return offset;
   if (offset - of_first > plan.spacing / 2) return 0;
   if (of_first - offset > plan.spacing / 2) return plan.spacing - 1;
   return offset;
@@ -128,8 +152,9 @@ struct Group {
 
 Group take_group(std::vector<const Candidate*>& pool) {
   const auto better = [](const Candidate* a, const Candidate* b) {
-    const double x = a->regular * static_cast<double>(a->at.size());
-    const double y = b->regular * static_cast<double>(b->at.size());
+    // Squared, so that launches that a validation between the repeats has too do not win by those.
+    const double x = a->regular * a->regular * static_cast<double>(a->at.size());
+    const double y = b->regular * b->regular * static_cast<double>(b->at.size());
     return x != y ? x < y : a->run > b->run;
   };
   Group group;
@@ -146,6 +171,32 @@ Group take_group(std::vector<const Candidate*>& pool) {
     return true;
   });
   return group;
+}
+
+// Where the first repeat begins. The reference may lie behind launches that only the first repeat
+// has (an optimizer makes its state in the first step): then the repeat is entered from the
+// earliest of the marks, and its place is as if those launches were not there.
+std::size_t find_origin(std::span<const Launch> launches, const Group& group) {
+  const Candidate& reference = *group.reference;
+  const std::size_t first = first_occurrence(reference, reference.spacing);
+  const Group::Member* earliest = nullptr;
+  std::size_t entry = 0, before = 0;
+  for (const Group::Member& member : group.members) {
+    const auto& at = member.mark->at;
+    const std::size_t its_first = first_occurrence(*member.mark, reference.spacing);
+    const auto next = std::ranges::upper_bound(at, its_first);
+    if (its_first >= first || next == at.end() || *next <= first) continue;
+    ++before;
+    if (earliest != nullptr && its_first >= entry) continue;
+    earliest = &member;
+    entry = its_first;
+  }
+  if (before < kLeastBefore) return walk_back(launches, reference, first);
+  const double offset = static_cast<double>(entry - walk_back(launches, reference, entry));
+  // From the earliest mark to the reference, in repeats that have no launches of their own.
+  const double lag = std::max(0.0, reference.spacing - earliest->lag);
+  const auto reference_offset = static_cast<std::size_t>(std::llround(offset + lag));
+  return first - std::min(first, reference_offset);
 }
 
 LevelPlan outline(std::span<const Launch> launches, const Candidate& reference) {
@@ -177,12 +228,22 @@ std::optional<Level> make_level(std::span<const Launch> launches, const Group& g
   const bool enough =
       group.members.size() >= kLeastMarks && group.agreeing * (plan.repeats - 2) >= kLeastEvidence;
   if (!enough || plan.coverage < kReportedCoverage || is_known(levels, plan)) return std::nullopt;
-  plan.origin = find_origin(launches, reference);
+  plan.origin = find_origin(launches, group);
   const double reference_offset = first_offset(plan, reference);
+  const double first_gap = reference.at[1] - reference.at[0];
+  const double inserted =
+      std::max(0.0, first_gap - plan.spacing - 3 * (plan.spacing - plan.shortest));
+  // Marks that also occur between the repeats mislead, and are used only for want of others.
+  const double least_regular = kAsRegular * reference.regular;
+  const auto clean = std::ranges::count_if(group.members, [&](const Group::Member& member) {
+    return member.mark->regular >= least_regular;
+  });
+  const bool clean_ones = static_cast<std::size_t>(clean) >= kLeastChosen;
   std::vector<Mark> marks;
   for (const Group::Member& member : group.members) {
+    if (clean_ones && member.mark->regular < least_regular) continue;
     marks.push_back({member.mark->key, member.mark->run,
-                     offset_in_repeat(plan, *member.mark, reference_offset, member.lag)});
+                     offset_in_repeat(plan, *member.mark, reference_offset, member.lag, inserted)});
   }
   plan.marks = choose_marks(std::move(marks), plan);
   return Level{std::move(plan), reference.at};

@@ -73,8 +73,11 @@ void LaunchTracker::on_mark(std::size_t which, std::uint64_t position, std::int6
                               : start);
   }
   if (*number == current_) {
-    start_ += kPull * (start - start_);
-    if (mark.seen_in != current_) ++seen_in_current_;
+    // Once: launches of this kind that come again in this repeat are extra ones.
+    if (mark.seen_in != current_) {
+      start_ += kPull * (start - start_);
+      ++seen_in_current_;
+    }
     // The marks are in the next repeat: the last mark of the one before was lost.
     if (current_ > completed_ + 1 && seen_in_current_ >= std::min<std::size_t>(2, marks_.size())) {
       complete(current_ - 1, last_mark_ns_);

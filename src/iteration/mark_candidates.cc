@@ -80,11 +80,15 @@ bool collect_candidates(std::span<const Launch> launches, std::size_t run,
   return 2 * occurrences.size() < launches.size();
 }
 
+// Longer than so many spacings is a pause.
+constexpr double kPauseFrom = 1.5;
+
 Alternation alternation(const Candidate& a, const Candidate& b, double least_share) {
   Alternation result;
   const auto may_miss =
       static_cast<std::size_t>((1 - least_share) * static_cast<double>(a.at.size() - 1));
-  std::size_t once = 0, missed = 0;
+  std::size_t once = 0, missed = 0, without_pause = 0;
+  double any_lag = 0;
   auto next = std::ranges::lower_bound(b.at, a.at.front());
   for (std::size_t i = 0; i + 1 < a.at.size(); ++i) {
     const auto first = next;
@@ -94,10 +98,19 @@ Alternation alternation(const Candidate& a, const Candidate& b, double least_sha
       continue;
     }
     ++once;
-    result.lag += *first - a.at[i];
+    // In a pause between two repeats (a validation) the distance says nothing.
+    const std::uint32_t lag = *first - a.at[i];
+    any_lag += lag;
+    if (a.at[i + 1] - a.at[i] > kPauseFrom * a.spacing) continue;
+    ++without_pause;
+    result.lag += lag;
   }
   result.share = static_cast<double>(once) / static_cast<double>(a.at.size() - 1);
-  if (once > 0) result.lag /= static_cast<double>(once);
+  if (without_pause > 0) {
+    result.lag /= static_cast<double>(without_pause);
+  } else if (once > 0) {
+    result.lag = any_lag / static_cast<double>(once);
+  }
   return result;
 }
 

@@ -56,7 +56,8 @@ struct ProfileSection {
   double iterations = 0, seconds = 0;  // that the counters cover
   double remainder = 0;                // largest relative error as they are not quite whole
   bool recalled = false;               // read earlier, for the same work
-  double time_s = 0, power_w = 0;      // of an iteration, of one GPU
+  // Of an iteration, of one GPU; absent when the job ended before its baseline was measured.
+  std::optional<double> time_s{}, power_w{};
   std::optional<double> power_limit_w{}, gpu_utilization{}, memory_utilization{}, sm_mhz{},
       memory_mhz{}, host_share{};
 };

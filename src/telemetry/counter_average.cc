@@ -15,6 +15,8 @@ namespace {
 constexpr Duration kTogether = std::chrono::milliseconds(20);
 // How many beginnings and ends are tried: more than an iteration's worth changes nothing.
 constexpr std::size_t kMostTries = 32;
+// A longer window is worth more than what is gained below this.
+constexpr double kWholeEnough = 0.003;
 // So many equal readings are no coincidence.
 constexpr std::size_t kStuckReadings = 4;
 
@@ -106,7 +108,7 @@ Result<CounterAverage> average_counters(const TimeRing<CountersPoint>& readings,
   std::size_t best_first = 0, best_last = run.size() - 1;
   double least = 2;
   const std::size_t tries = std::min(kMostTries, (run.size() + 1) / 2);
-  for (std::size_t skipped = 0; skipped < 2 * tries - 1; ++skipped) {
+  for (std::size_t skipped = 0; skipped < 2 * tries - 1 && least > kWholeEnough; ++skipped) {
     for (std::size_t first = 0; first <= std::min(skipped, tries - 1); ++first) {
       const std::size_t behind = skipped - first;
       if (behind >= tries || first + behind >= run.size()) continue;

@@ -144,6 +144,19 @@ Result<gpu::EventReasons> CardFront::event_reasons() const {
   });
 }
 
+Result<GpmSnapshot> CardFront::counters_in_process() const {
+  GpmSnapshot snapshot{};
+  GPOEO_TRY_STATUS(store_->visit(card_, [&](Card& card) -> Status {
+    snapshot.time = instant_from_ns(card.state.t_ns);
+    for (std::size_t i = 0; i < card.state.activity_integral.size(); ++i) {
+      snapshot.integral[i] = card.state.activity_integral[i];
+      snapshot.present[i] = true;
+    }
+    return {};
+  }));
+  return snapshot;
+}
+
 Result<GpmSnapshot> CardFront::gpm_snapshot() const {
   return read<GpmSnapshot>(*store_, *this, gpu::Reading::kCounters, [](const Card& card) {
     GpmSnapshot snapshot{};

@@ -64,6 +64,8 @@ class CardFront {
   Result<gpu::EventReasons> event_reasons() const;
   // kNotSupported on devices without counters.
   Result<GpmSnapshot> gpm_snapshot() const;
+  // What a profiler inside a job's process would count, on any device: up to now, all activities.
+  Result<GpmSnapshot> counters_in_process() const;
   Result<std::vector<gpu::ComputeProcess>> compute_processes() const;
   Result<MemoryUse> memory_use() const;
   // The limit in force.

@@ -37,6 +37,8 @@ inline constexpr std::uint64_t kRingMagic = 0x31474E524F455047ULL;  // "GPEORNG1
 inline constexpr std::uint32_t kRingVersion = 2;
 inline constexpr char kRingDirEnv[] = "GPOEO_RING_DIR";
 inline constexpr char kRingSuffix[] = ".ring";
+// Beside the rings: which CUPTI metrics a counter window reads (docs/counters.md).
+inline constexpr char kCounterMetricsFile[] = "counters.txt";
 // 65,536 records are 2 MiB: a second of the densest job seen (70,000 launches a second).
 inline constexpr std::uint32_t kDefaultRingCapacity = 1U << 16;
 inline constexpr std::uint32_t kMaxRingCapacity = 1U << 20;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes up requests for counters that gpoeo writes into the ring (wire/progress_ring.h): a thread
+// of our own samples for the window, answers, and is gone.
+//
+// Thread rule: any thread; nothing here blocks, but the wait at the process's end, which is
+// bounded.
+#pragma once
+
+#include <cstdint>
+
+#include "inject/cupti_library.h"
+#include "wire/ring_mapping.h"
+
+namespace gpoeo::inject {
+
+// Once, before the first request. `folder` is the ring's; the list of metrics lies in it.
+void prepare_counter_windows(const char* folder);
+
+// Window `window` of `ring` was asked for, from a launch in `context`. One window at a time: false
+// while another runs (ask again at the next launch).
+bool take_up_counter_window(const wire::RingMapping& ring, const CuptiLibrary& cupti, void* context,
+                            std::uint64_t window);
+
+// Another CUPTI user arrives: ends a window that runs, soon.
+void stop_counter_window();
+
+}  // namespace gpoeo::inject

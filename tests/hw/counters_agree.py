@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""GPM from outside against CUPTI PM sampling inside the process, on one training loop after the
+other. Read-only: --dry-run, nothing is set. Exit 1 when a share differs by more than 5 points.
+
+usage: counters_agree.py BUILD_DIR [--seconds S] [LOOP ...]
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COMPARED = ["gr_active", "sm_active", "sm_occupancy", "tensor_active", "dram_active", "fp32_active",
+            "fp16_active"]
+
+
+def run(build, loop, seconds, source):
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        done = subprocess.run(
+            [os.path.join(build, "bin", "gpoeo"), "run", "--dry-run", "-q", "--counters", source,
+             "--report", report.name, "--", sys.executable, os.path.join(HERE, "counters_loop.py"),
+             loop, str(seconds)], capture_output=True, text=True, timeout=180)
+        session = json.load(open(report.name))
+    lines = [l for l in done.stdout.splitlines() if l.startswith("COUNTERS_LOOP ")]
+    if not lines:
+        sys.exit(f"{loop}: the loop ended with {done.returncode}: {done.stderr[-2000:]}")
+    if done.stderr:
+        print(done.stderr[-1500:])
+    return session, json.loads(lines[-1].split(" ", 1)[1])
+
+
+def show(session):
+    for p in session["profiles"]:
+        print(f"  profile: {p['source']}, {p['seconds']:.2f} s, {p['iterations']:.1f} iterations, "
+              f"{p['why'] or ''}")
+        print("   ", ", ".join(f"{k} {v:.4g}" for k, v in p["activity"].items()))
+    if not session["profiles"]:
+        print(f"  no profile: {session['iterations']} iterations from the {session['progress_source']}")
+    return session["profiles"][-1]["activity"] if session["profiles"] else {}
+
+
+def main():
+    arguments = sys.argv[1:]
+    build, seconds = arguments.pop(0), 14.0
+    if arguments[:1] == ["--seconds"]:
+        seconds = float(arguments[1])
+        arguments = arguments[2:]
+    bad = 0
+    for loop in arguments or ["transformer", "cnn", "elementwise"]:
+        print(f"== {loop}")
+        session, told = run(build, loop, seconds, "cupti")
+        inside = show(session)
+        gaps = [g for _, g in told["gaps"]]
+        quarter = sorted(gaps)[len(gaps) // 2]
+        print(f"  {told['iterations']} iterations, median {quarter * 1e3:.2f} ms; "
+              f"a GPM sample costs {told['sample_us']:.0f} us")
+        for word in COMPARED:
+            outside = told["gpm"][word]
+            if word not in inside:
+                print(f"  {word:<14} GPM {100 * outside:6.2f} %  CUPTI not there")
+                continue
+            points = 100 * (inside[word] - outside)
+            verdict = "" if abs(points) <= 5 else "  MORE THAN 5 POINTS"
+            bad |= abs(points) > 5
+            print(f"  {word:<14} GPM {100 * outside:6.2f} %  CUPTI {100 * inside[word]:6.2f} %  "
+                  f"{points:+.2f} points{verdict}")
+    print("== through gpoeo's own GPM reader")
+    session, told = run(build, "cnn", seconds, "gpm")
+    show(session)
+    return int(bad)
+
+
+sys.exit(main())

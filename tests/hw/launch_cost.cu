@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nanoseconds a launch of an empty kernel costs the host: run with and without
+// CUDA_INJECTION64_PATH. The queue is emptied often, so that it is the host that limits.
+//
+// nvcc -O2 -o launch_cost launch_cost.cu
+#include <cstdio>
+#include <ctime>
+
+__global__ void nothing() {}
+
+static double now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e9 * static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec);
+}
+
+int main() {
+  constexpr int kBatch = 500, kBatches = 2000;
+  for (int i = 0; i < 5000; ++i) nothing<<<1, 1>>>();
+  if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+  double best = 1e18, sum = 0;
+  for (int b = 0; b < kBatches; ++b) {
+    const double start = now_ns();
+    for (int i = 0; i < kBatch; ++i) nothing<<<1, 1>>>();
+    const double each = (now_ns() - start) / kBatch;
+    cudaDeviceSynchronize();
+    if (each < best) best = each;
+    sum += each;
+  }
+  std::printf("ns_per_launch mean %.1f best %.1f\n", sum / kBatches, best);
+  return 0;
+}
