@@ -71,7 +71,7 @@ def cnn_eval():
 
 
 def transformer(lengths=(128,), accumulate=1, layers=4):
-    model = TokenModel(layers=layers)
+    model = TokenModel(layers=layers).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     choose = random.Random(1)
     while True:
@@ -163,7 +163,7 @@ def cuda_graph():
 
 
 def compiled():
-    model = torch.compile(TokenModel(layers=2))
+    model = torch.compile(TokenModel(layers=2).to(device))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     while True:
         tokens = torch.randint(0, 1000, (16, 128), device=device)
