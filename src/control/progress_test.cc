@@ -252,6 +252,64 @@ TEST_F(RingProgressTest, ARingThatIsScribbledOverIsDroppedAndAnotherOneFollowed)
   EXPECT_THAT(progress->take_notes(), IsEmpty());
 }
 
+// A step of many micro-steps: they are what is counted first.
+TEST_F(RingProgressTest, TheTotalIsRestatedWhenTheStepBecomesKnown) {
+  auto writer = ring("1");
+  const auto program = iteration::testing::nested_program(3, 30, 8, 6);
+  std::size_t i = 0;
+  bool counted_parts = false;
+  for (const auto& launch : program.launches) {
+    writer.push(RecordKind::kKernelLaunch, launch.t_ns, launch.function_id, launch.stream);
+    if (++i % 64 != 0) continue;
+    poll();
+    (void)progress->take_ends();
+    const auto done = static_cast<std::uint64_t>(std::ranges::count_if(
+        program.end_ns, [&](std::int64_t end) { return end <= launch.t_ns; }));
+    counted_parts |= progress->iterations().value() > done + 1;
+  }
+  EXPECT_TRUE(counted_parts) << "else this shows nothing";
+  progress->finish(now);
+  EXPECT_EQ(progress->iterations(), program.end_ns.size());
+}
+
+TEST_F(RingProgressTest, ProcessesOneAfterTheOtherAddUp) {
+  auto first = std::make_optional(ring("1"));
+  for (int t = 1; t <= 5; ++t) step(*first, t);
+  poll();
+  (void)progress->take_ends();
+  first.reset();
+  auto second = ring("2");
+  for (int t = 10; t <= 12; ++t) step(second, t);
+  poll();
+  EXPECT_EQ(progress->iterations(), 8U);
+}
+
+TEST_F(RingProgressTest, MarksInARingOfTheirOwnComeBeforeLaunches) {
+  auto launches = ring("1"), marks = ring("1.steps");
+  const auto program = iteration::testing::nested_program(3, 50, 1, 6);
+  for (const auto& l : program.launches) {
+    launches.push(RecordKind::kKernelLaunch, l.t_ns, l.function_id, l.stream);
+  }
+  for (int t = 1; t <= 7; ++t) step(marks, t);
+  poll();
+  EXPECT_EQ(progress->source(), ProgressSource::kStepMarks);
+  EXPECT_EQ(progress->iterations(), 7U);
+  EXPECT_FALSE(progress->several_jobs());
+}
+
+TEST_F(RingProgressTest, SaysHowTheLaunchLogWent) {
+  EXPECT_EQ(progress->launch_log(), "");
+  auto writer = ring("1");
+  writer.push(RecordKind::kKernelLaunch, 1, 1, 0);
+  writer.mapping().set_cupti_version(130001);
+  poll();
+  EXPECT_EQ(progress->launch_log(), "running to the end, CUPTI 13.0");
+  writer.set_state(wire::RingState::kQuiet, wire::QuietReason::kSteppedAside);
+  poll();
+  EXPECT_THAT(progress->launch_log(), HasSubstr("stopped: another CUPTI user"));
+  EXPECT_THAT(progress->take_notes(), SizeIs(1));
+}
+
 TEST_F(RingProgressTest, DroppedRecordsAreToldOnce) {
   auto writer = ring("1", 16);
   poll();

@@ -3,9 +3,10 @@
 """Real PyTorch training loops on synthetic tensors, each of its own kind of iteration. At its end a
 loop prints `iterations N`: how many training steps it made, counted by itself.
 
-usage: loops.py NAME [--seconds S] [--steps N] [--profile]     (loops.py list names them)
+usage: loops.py NAME [--seconds S] [--steps N] [--turns] [--profile]     (loops.py list names them)
 
---steps ends after N steps instead, and prints the mean time of a step behind the first fifth.
+--steps ends after N steps instead. --turns says `ready`, then measures S seconds of steps for each
+line on stdin and prints the time of one.
 --profile runs torch.profiler over 20 steps in the middle, and prints how many kernels its trace has.
 """
 import argparse
@@ -243,11 +244,30 @@ def profiled(loop, steps=20):
     return steps
 
 
+def take_turns(loop, seconds):
+    def steps(n):
+        for _ in range(n):
+            next(loop)
+        torch.cuda.synchronize()
+
+    steps(200)
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        steps(50)
+        count, started = 0, time.perf_counter()
+        while time.perf_counter() - started < seconds:
+            steps(50)
+            count += 50
+        print(f"step_us {(time.perf_counter() - started) / count * 1e6:.3f}", flush=True)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("name")
     parser.add_argument("--seconds", type=float, default=65)
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--turns", action="store_true")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     if options.name == "list":
@@ -255,7 +275,8 @@ def main():
         return 0
     torch.manual_seed(0)
     loop, count, started = LOOPS[options.name](), 0, time.monotonic()
-    marks = []
+    if options.turns:
+        return take_turns(loop, options.seconds)
     while options.steps is not None or time.monotonic() - started < options.seconds:
         next(loop)
         count += 1
@@ -263,15 +284,9 @@ def main():
             torch.cuda.synchronize()
         if options.profile and count == 50:
             count += profiled(loop)
-        if options.steps is not None:
-            if count == options.steps // 5 or count == options.steps:
-                torch.cuda.synchronize()
-                marks.append(time.monotonic())
-            if count >= options.steps:
-                break
+        if options.steps is not None and count >= options.steps:
+            break
     torch.cuda.synchronize()
-    if len(marks) == 2:
-        print(f"step_us {(marks[1] - marks[0]) / (count - options.steps // 5) * 1e6:.3f}")
     print(f"iterations {count}", flush=True)
     return 0
 
