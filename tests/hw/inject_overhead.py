@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the injected library costs: time of a step with and without it. For each loop RUNS processes
-with and RUNS without are started together and then measured in turns, one at a time, a pair (with,
-without; then without, with) after the other; here the rings are drained as gpoeo does, ten times a
-second. Then nanoseconds a launch of an empty kernel, in interleaved runs of launch_cost.cu.
+with and RUNS without are started together and then measured in short turns, one at a time on the same
+four cores, a pair (with, without; then without, with) after the other; the rings are drained here as
+gpoeo does, ten times a second. Then nanoseconds a launch of an empty kernel, in interleaved runs of launch_cost.cu.
 
-usage: inject_overhead.py BUILD_DIR [--runs 5] [--rounds 2] [--seconds 1]
+usage: inject_overhead.py BUILD_DIR [--runs 5] [--rounds 6] [--seconds 0.5]
 """
 import argparse
 import os
@@ -20,6 +20,7 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+CORES = set(sorted(os.sched_getaffinity(0))[-4:])
 HEAD, TAIL = 64, 128  # of the progress ring: src/wire/progress_ring.h
 
 
@@ -65,7 +66,7 @@ def compare_loops(names, drain, library, options):
                 processes[name, inject, run] = subprocess.Popen(
                     [sys.executable, str(HERE / "loops.py"), name, "--turns", "--seconds", str(options.seconds)],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                    env=drain.environment(library, inject))
+                    env=drain.environment(library, inject), preexec_fn=lambda: os.sched_setaffinity(0, CORES))
     for process in processes.values():
         assert process.stdout.readline().strip() == "ready"
     for name in names:
@@ -103,9 +104,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--loops", default="cnn,transformer,mlp")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--loops", default="cnn_large,transformer_large,mlp")
     parser.add_argument("--launch-rounds", type=int, default=10)
     parser.add_argument("--other", help="another injection library to compare with, for its launch cost")
     options = parser.parse_args()
