@@ -4,9 +4,9 @@
 // the tests on virtual time.
 //
 // States: warmup -> baseline -> profile -> search -> hold (-> baseline when the work changes), idle
-// while the job launches nothing, stop from anywhere. Counters are read beside the first baseline
-// of each work; `profile` is the time by which they take longer than it. A failed write, a lost GPU
-// or a release ends at default clocks; measuring goes on.
+// while the job launches nothing, stop from anywhere. Counters are read once for each kind of work:
+// beside its first baseline where that disturbs nothing (GPM), else in `profile` behind it. A
+// failed write, a lost GPU or a release ends at default clocks; measuring goes on.
 //
 // Thread rule: one thread, the one that owns the devices.
 #pragma once

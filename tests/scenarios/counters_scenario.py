@@ -13,7 +13,7 @@ TABLE = pathlib.Path(__file__).parents[2] / "data" / "tables" / "a100.csv"
 
 
 def measured(workload):
-    rows = (line for line in TABLE.open() if not line.startswith("#"))
+    rows = [line for line in TABLE.read_text().splitlines() if not line.startswith("#")]
     rows = [row for row in csv.DictReader(rows) if row["workload"] == workload]
     return max(rows, key=lambda row: float(row["sm_clock_mhz"]))
 
