@@ -41,6 +41,9 @@ if(GPOEO_STATIC_RUNTIME)
   add_link_options(-static-libstdc++ -static-libgcc)
 endif()
 
+# For libraries that live in somebody else's program: nothing that needs the C++ runtime.
+set(GPOEO_IN_PROCESS_FLAGS -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden)
+
 function(gpoeo_module NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(gpoeo_${NAME} STATIC ${ARG_SOURCES})

@@ -3,18 +3,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 namespace gpoeo::app {
+namespace {
 
-Injection choose_injection(bool wanted) {
+constexpr std::string_view kProfilers[] = {"ncu", "nsys", "nvprof", "compute-sanitizer",
+                                           "nv-nsight-cu-cli"};
+
+// The profiler that the command starts, as far as its words tell.
+std::string profiler_in(const std::vector<std::string>& command) {
+  for (const std::string& word : command) {
+    const std::string name = std::filesystem::path(word).filename().string();
+    if (std::ranges::find(kProfilers, name) != std::end(kProfilers)) return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+Injection choose_injection(bool wanted, const std::vector<std::string>& command) {
   if (!wanted) return {.library = {}, .why_not = "--no-inject"};
   if (const char* own = std::getenv(kInjectionEnv); own != nullptr && *own != '\0') {
     return {
         .library = {},
         .why_not = fmt::format("{} is set to {} already, and is left as it is", kInjectionEnv, own),
-        .user_set = true};
+        .tell = true};
+  }
+  if (const std::string profiler = profiler_in(command); !profiler.empty()) {
+    return {.library = {},
+            .why_not = fmt::format("{} needs {} for itself", profiler, kInjectionEnv),
+            .tell = true};
   }
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();

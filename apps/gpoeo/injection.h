@@ -3,19 +3,22 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace gpoeo::app {
 
 struct Injection {
-  std::string library;    // path for CUDA_INJECTION64_PATH; empty: nothing is set
-  std::string why_not;    // set when `library` is empty
-  bool user_set = false;  // because the user has set the variable: worth a line at the start
+  std::string library;  // path for CUDA_INJECTION64_PATH; empty: nothing is set
+  std::string why_not;  // set when `library` is empty
+  bool tell = false;    // worth a line at the start: the user may not expect it
 };
 
 inline constexpr char kInjectionEnv[] = "CUDA_INJECTION64_PATH";
 
 // The library beside this program (build tree or installed); `wanted` is false under --no-inject.
-// The user's own CUDA_INJECTION64_PATH is left alone: there is room for one.
-Injection choose_injection(bool wanted);
+// The user's own CUDA_INJECTION64_PATH is left alone: there is room for one. NVIDIA's profilers
+// need it for themselves, and ncu does not even start where it is set: a command that names one
+// gets no library.
+Injection choose_injection(bool wanted, const std::vector<std::string>& command);
 
 }  // namespace gpoeo::app

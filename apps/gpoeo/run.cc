@@ -243,8 +243,8 @@ int run(const RunOptions& options) {
   auto guardian = start_guardian(prepared, options, rings->path());
   if (!guardian) return fail(guardian.error(), kExitOwnFailure);
   const Instant started = prepared.backend.clock->now();
-  const Injection injection = choose_injection(!options.no_inject);
-  if (injection.user_set && !options.quiet) log::info("no launch log: {}", injection.why_not);
+  const Injection injection = choose_injection(!options.no_inject, options.command);
+  if (injection.tell && !options.quiet) log::info("no launch log: {}", injection.why_not);
   auto child = control::Child::start(
       options.command, job_environment(prepared.backend, rings->path(), injection), signals);
   if (!child) {

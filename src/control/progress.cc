@@ -82,6 +82,10 @@ void RingProgress::poll(Instant now) {
 // the way of all that follow.
 void RingProgress::drop_impossible_ends(Instant now) {
   Instant last = last_taken_;
+  // Two at one launch: the end of the first was lost. One of them has no length to be measured.
+  const auto twin = [&](Instant end) { return end == std::exchange(last, end); };
+  std::erase_if(ends_, twin);
+  last = last_taken_;
   const auto impossible = [&](Instant end) {
     if (end <= last || end > now + kClockTolerance) return true;
     last = end;

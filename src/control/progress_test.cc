@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "iteration/log_csv.h"
 #include "iteration/testing/launch_programs.h"
 #include "wire/ring_writer.h"
 
@@ -250,6 +251,94 @@ TEST_F(RingProgressTest, ARingThatIsScribbledOverIsDroppedAndAnotherOneFollowed)
   EXPECT_THAT(progress->take_ends(), ::testing::Contains(at(2000)))
       << "a broken ring with more records is no reason to wait";
   EXPECT_THAT(progress->take_notes(), IsEmpty());
+}
+
+// A step of many micro-steps: they are what is counted first.
+TEST_F(RingProgressTest, TheTotalIsRestatedWhenTheStepBecomesKnown) {
+  auto writer = ring("1");
+  const auto program = iteration::testing::nested_program(3, 30, 8, 6);
+  std::size_t i = 0;
+  bool counted_parts = false;
+  for (const auto& launch : program.launches) {
+    writer.push(RecordKind::kKernelLaunch, launch.t_ns, launch.function_id, launch.stream);
+    if (++i % 64 != 0) continue;
+    poll();
+    (void)progress->take_ends();
+    const auto done = static_cast<std::uint64_t>(std::ranges::count_if(
+        program.end_ns, [&](std::int64_t end) { return end <= launch.t_ns; }));
+    counted_parts |= progress->iterations().value() > done + 1;
+  }
+  EXPECT_TRUE(counted_parts) << "else this shows nothing";
+  progress->finish(now);
+  EXPECT_EQ(progress->iterations(), program.end_ns.size());
+}
+
+// Measured on an H200, with the true ends of the iterations; the end of the last one is missing
+// there, though its launches are in the log (as many follow the last end as lie between two).
+TEST_F(RingProgressTest, RecordedLaunchLogsAreCountedExactly) {
+  const auto logs = std::filesystem::path(GPOEO_SOURCE_DIR) / "../shared/data/h200_launches";
+  if (!std::filesystem::exists(logs)) GTEST_SKIP() << "no ../shared/data/h200_launches";
+  for (const char* name :
+       {"dcgan_alternating", "gpt2_medium_accum8", "t5_bucketed", "train_then_eval_phases"}) {
+    const auto launches =
+        iteration::read_launch_csv(logs / (std::string(name) + ".launches.csv.gz"));
+    ASSERT_TRUE(launches) << launches.error().text;
+    std::ifstream truth(logs / (std::string(name) + ".iterations.csv"));
+    std::string line;
+    std::uint64_t iterations = 0;
+    std::getline(truth, line);
+    while (std::getline(truth, line)) iterations += line.empty() ? 0 : 1;
+    progress = std::make_unique<RingProgress>(folder);
+    {
+      auto writer = ring("1");
+      std::size_t i = 0;
+      for (const auto& l : *launches) {
+        ASSERT_TRUE(writer.push(RecordKind::kKernelLaunch, l.t_ns, l.function_id, l.stream));
+        if (++i % 1000 == 0) poll();
+      }
+      progress->finish(now);
+    }
+    EXPECT_EQ(progress->iterations(), iterations + 1) << name;
+    std::filesystem::remove(folder / "1.ring");
+  }
+}
+
+TEST_F(RingProgressTest, ProcessesOneAfterTheOtherAddUp) {
+  auto first = std::make_optional(ring("1"));
+  for (int t = 1; t <= 5; ++t) step(*first, t);
+  poll();
+  (void)progress->take_ends();
+  first.reset();
+  auto second = ring("2");
+  for (int t = 10; t <= 12; ++t) step(second, t);
+  poll();
+  EXPECT_EQ(progress->iterations(), 8U);
+}
+
+TEST_F(RingProgressTest, MarksInARingOfTheirOwnComeBeforeLaunches) {
+  auto launches = ring("1"), marks = ring("1.steps");
+  const auto program = iteration::testing::nested_program(3, 50, 1, 6);
+  for (const auto& l : program.launches) {
+    launches.push(RecordKind::kKernelLaunch, l.t_ns, l.function_id, l.stream);
+  }
+  for (int t = 1; t <= 7; ++t) step(marks, t);
+  poll();
+  EXPECT_EQ(progress->source(), ProgressSource::kStepMarks);
+  EXPECT_EQ(progress->iterations(), 7U);
+  EXPECT_FALSE(progress->several_jobs());
+}
+
+TEST_F(RingProgressTest, SaysHowTheLaunchLogWent) {
+  EXPECT_EQ(progress->launch_log(), "");
+  auto writer = ring("1");
+  writer.push(RecordKind::kKernelLaunch, 1, 1, 0);
+  writer.mapping().set_cupti_version(130001);
+  poll();
+  EXPECT_EQ(progress->launch_log(), "running to the end, CUPTI 13.0");
+  writer.set_state(wire::RingState::kQuiet, wire::QuietReason::kSteppedAside);
+  poll();
+  EXPECT_THAT(progress->launch_log(), HasSubstr("stopped: another CUPTI user"));
+  EXPECT_THAT(progress->take_notes(), SizeIs(1));
 }
 
 TEST_F(RingProgressTest, DroppedRecordsAreToldOnce) {

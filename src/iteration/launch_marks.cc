@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "iteration/mark_candidates.h"
 
@@ -44,21 +44,33 @@ constexpr std::uint32_t kMostInner = 48;
 constexpr double kShortestStep_s = 1e-3;
 
 // Where the repeat begins that holds `first`: back from there as long as the launches are of the
-// kinds that occur later too. A program's own start-up uses others.
+// kinds that occur later too. A program's own start-up uses others. So does each repeat of a
+// program whose shapes change all the time: as many foreign launches as in a later repeat are no
+// sign.
 std::size_t walk_back(std::span<const Launch> launches, const Candidate& reference,
                       std::size_t first) {
   constexpr double kForeignDecay = 1.0 / 16, kMostForeign = 0.3;
-  std::unordered_set<std::uint32_t> known;
-  for (std::size_t i = reference.at.front(); i <= reference.at.back(); ++i) {
-    known.insert(launches[i].id);
+  struct Seen {
+    std::uint32_t first, last, times;
+  };
+  std::unordered_map<std::uint32_t, Seen> known;
+  for (std::uint32_t i = reference.at.front(); i <= reference.at.back(); ++i) {
+    const auto [at, fresh] = known.try_emplace(launches[i].id, Seen{i, i, 0});
+    at->second.last = i;
+    ++at->second.times;
   }
+  double of_one_repeat = 0;
+  for (const auto& [id, seen] : known) {
+    if (seen.last - seen.first < reference.spacing) of_one_repeat += seen.times;
+  }
+  const double usual = of_one_repeat / (reference.at.back() - reference.at.front() + 1);
   std::size_t origin = first;
   double foreign = 0;
   for (std::size_t i = origin; i-- > 0;) {
     const bool is_known = known.contains(launches[i].id);
     foreign += kForeignDecay * ((is_known ? 0.0 : 1.0) - foreign);
-    if (foreign > kMostForeign) break;
-    if (is_known) origin = i;
+    if (foreign > usual + kMostForeign) break;
+    if (is_known || usual > kMostForeign) origin = i;
   }
   return origin;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "iteration/launch_marks.h"
 #include "iteration/launch_tracker.h"
@@ -24,6 +25,8 @@ constexpr double kSilentSpacings = 64;
 constexpr double kLeastSilence = 4096;
 constexpr double kTrustedCoverage = 0.7;
 constexpr std::uint64_t kWellKnown = 64;
+// Launches kept since the last counted mark: 1 MiB.
+constexpr std::size_t kMostRemembered = std::size_t{1} << 16;
 // Spacings that differ by less are the same repeat, learned again.
 constexpr double kSameSpacing = 0.1;
 
@@ -121,6 +124,7 @@ class LaunchRepeats::Impl {
 
  private:
   void buffer(const Launch& launch);
+  void remember(const Launch& launch, std::uint64_t position);
   void learn();
   void replay(Epoch& epoch) const;
   void adopt(Epoch epoch);
@@ -143,6 +147,8 @@ class LaunchRepeats::Impl {
   bool learning_ = true;
   std::vector<Launch> buffer_;
   std::uint64_t buffer_first_ = 0;  // stream position of buffer_[0]
+  std::vector<Launch> since_mark_;  // empty again at each counted mark
+  bool since_mark_whole_ = true;    // nothing of them was given up
   std::size_t next_learn_ = kFirstLearn;
   std::uint64_t backoff_ = 1;
   std::uint64_t resume_at_ = 0;  // stream position at which a failed learning is tried again
@@ -156,12 +162,29 @@ void LaunchRepeats::Impl::push(std::int64_t t_ns, std::uint64_t function_id, std
   hasher_.push(launch.stream, launch.id);
   active_.on_launch(hasher_, position, t_ns);
   dormant_.on_launch(hasher_, position, t_ns);
+  remember(launch, position);
   if (learning_) {
     buffer(launch);
   } else if (resume_at_ != 0 && launches_ >= resume_at_) {
     start_learning();
   }
   watch_for_change();
+}
+
+// The launches since the last counted mark: if no more marks come, they are the beginning of what
+// comes after that loop.
+void LaunchRepeats::Impl::remember(const Launch& launch, std::uint64_t position) {
+  const LaunchTracker* tracker = active_.counted_tracker();
+  if (tracker == nullptr) return;
+  if (tracker->last_mark_position() == position) {
+    since_mark_.clear();
+    since_mark_whole_ = true;
+  } else if (since_mark_.size() >= std::min(kMostRemembered, capacity_ / 2)) {
+    std::vector<Launch>().swap(since_mark_);
+    since_mark_whole_ = false;
+  } else if (since_mark_whole_) {
+    since_mark_.push_back(launch);
+  }
 }
 
 void LaunchRepeats::Impl::buffer(const Launch& launch) {
@@ -247,7 +270,8 @@ void LaunchRepeats::Impl::watch_for_change() {
 void LaunchRepeats::Impl::start_learning() {
   learning_ = true;
   resume_at_ = 0;
-  buffer_.clear();
+  buffer_ = std::exchange(since_mark_, {});
+  buffer_first_ = launches_ - buffer_.size();
   next_learn_ = kFirstLearn;
 }
 
@@ -265,8 +289,9 @@ void LaunchRepeats::Impl::finish() {
 }
 
 std::size_t LaunchRepeats::Impl::memory_bytes() const {
-  return sizeof(*this) + RunHasher::kStreams * 256 + buffer_.capacity() * sizeof(Launch) +
-         active_.memory_bytes() + dormant_.memory_bytes();
+  return sizeof(*this) + RunHasher::kStreams * 256 +
+         (buffer_.capacity() + since_mark_.capacity()) * sizeof(Launch) + active_.memory_bytes() +
+         dormant_.memory_bytes();
 }
 
 LaunchRepeats::LaunchRepeats(LaunchRepeatsOptions options)

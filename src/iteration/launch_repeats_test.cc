@@ -115,6 +115,43 @@ TEST(LaunchRepeats, CountsAStepInWhichNoKernelIsUnique) {
   expect_exact(w.take());
 }
 
+// An optimizer makes its state in the first step, with launches that later steps use as marks too.
+TEST(LaunchRepeats, AFirstStepWithLaunchesOfItsOwnIsOneStep) {
+  for (const int steps : {12, 40, 300}) {
+    testing::ProgramWriter w(static_cast<std::uint64_t>(steps));
+    for (int i = 0; i < steps; ++i) {
+      for (std::uint64_t k = 0; k < 60; ++k) w.launch(100 + k % 47);
+      if (i == 0) {
+        for (int k = 0; k < 28; ++k) {
+          w.launch(7);
+          w.launch(110);  // one of the kinds of the step
+        }
+      }
+      for (std::uint64_t k = 0; k < 9; ++k) w.launch(300 + k);
+      w.end_iteration();
+    }
+    expect_exact(w.take());
+  }
+}
+
+TEST(LaunchRepeats, ALoopThatTakesOverIsCountedFromItsFirstLaunch) {
+  testing::ProgramWriter w(3);
+  const auto loop = [&](std::uint64_t first, std::uint64_t kinds, int steps) {
+    for (int i = 0; i < steps; ++i) {
+      for (std::uint64_t k = 0; k < kinds; ++k) w.launch(first + k);
+      w.end_iteration();
+    }
+  };
+  loop(1000, 50, 400);
+  loop(2000, 80, 300);
+  const auto program = w.take();
+  LaunchRepeats repeats;
+  for (const auto& l : program.launches) repeats.push(l.t_ns, l.function_id, l.stream);
+  repeats.finish();
+  EXPECT_EQ(repeats.iterations(), 300U);
+  EXPECT_EQ(repeats.iterations_in_all(), 700U);
+}
+
 TEST(LaunchRepeats, CountsThroughLossesWhenOnlyRunsOfLaunchesMarkTheStep) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     testing::ProgramWriter halves(seed), layers(seed);

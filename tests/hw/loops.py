@@ -3,9 +3,10 @@
 """Real PyTorch training loops on synthetic tensors, each of its own kind of iteration. At its end a
 loop prints `iterations N`: how many training steps it made, counted by itself.
 
-usage: loops.py NAME [--seconds S] [--steps N] [--profile]     (loops.py list names them)
+usage: loops.py NAME [--seconds S] [--steps N] [--turns] [--profile]     (loops.py list names them)
 
---steps ends after N steps instead, and prints the mean time of a step behind the first fifth.
+--steps ends after N steps instead. --turns says `ready`, then measures S seconds of steps for each
+line on stdin and prints the time of one.
 --profile runs torch.profiler over 20 steps in the middle, and prints how many kernels its trace has.
 """
 import argparse
@@ -39,10 +40,16 @@ class TokenModel(nn.Module):
         return self.head(self.encoder(self.embed(tokens)))
 
 
-def cnn():
-    model = conv_net()
+def cnn_large():
+    """Bound by the GPU, as most training is."""
+    yield from cnn(width=256, depth=12, batch=128, size=64)
+
+
+def cnn(width=64, depth=6, batch=64, size=32):
+    model = conv_net(width, depth)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    images, labels = torch.randn(64, 3, 32, 32, device=device), torch.randint(0, 10, (64,), device=device)
+    images = torch.randn(batch, 3, size, size, device=device)
+    labels = torch.randint(0, 10, (batch,), device=device)
     while True:
         optimizer.zero_grad(set_to_none=True)
         F.cross_entropy(model(images), labels).backward()
@@ -70,8 +77,12 @@ def cnn_eval():
             model.train()
 
 
-def transformer(lengths=(128,), accumulate=1, layers=4):
-    model = TokenModel(layers=layers)
+def transformer_large():
+    yield from transformer(lengths=(512,), layers=12, width=1024)
+
+
+def transformer(lengths=(128,), accumulate=1, layers=4, width=256):
+    model = TokenModel(layers=layers, width=width).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     choose = random.Random(1)
     while True:
@@ -163,7 +174,7 @@ def cuda_graph():
 
 
 def compiled():
-    model = torch.compile(TokenModel(layers=2))
+    model = torch.compile(TokenModel(layers=2).to(device))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     while True:
         tokens = torch.randint(0, 1000, (16, 128), device=device)
@@ -229,7 +240,8 @@ def mlp():
 
 
 LOOPS = {f.__name__: f for f in (cnn, transformer, accumulation, gan, variable_length, gnn, cuda_graph,
-                                 compiled, streams, workers, cnn_eval, mlp)}
+                                 compiled, streams, workers, cnn_eval, mlp, cnn_large,
+                                 transformer_large)}
 
 
 def profiled(loop, steps=20):
@@ -243,11 +255,33 @@ def profiled(loop, steps=20):
     return steps
 
 
+def take_turns(loop, seconds):
+    def steps(n):
+        for _ in range(n):
+            next(loop)
+        torch.cuda.synchronize()
+
+    steps(10)
+    started = time.perf_counter()
+    steps(10)
+    at_once = max(2, int(0.1 / (time.perf_counter() - started) * 10))  # about 0.1 s
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        steps(at_once)
+        count, started = 0, time.perf_counter()
+        while time.perf_counter() - started < seconds:
+            steps(at_once)
+            count += at_once
+        print(f"step_us {(time.perf_counter() - started) / count * 1e6:.3f}", flush=True)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("name")
     parser.add_argument("--seconds", type=float, default=65)
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--turns", action="store_true")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     if options.name == "list":
@@ -255,7 +289,8 @@ def main():
         return 0
     torch.manual_seed(0)
     loop, count, started = LOOPS[options.name](), 0, time.monotonic()
-    marks = []
+    if options.turns:
+        return take_turns(loop, options.seconds)
     while options.steps is not None or time.monotonic() - started < options.seconds:
         next(loop)
         count += 1
@@ -263,15 +298,9 @@ def main():
             torch.cuda.synchronize()
         if options.profile and count == 50:
             count += profiled(loop)
-        if options.steps is not None:
-            if count == options.steps // 5 or count == options.steps:
-                torch.cuda.synchronize()
-                marks.append(time.monotonic())
-            if count >= options.steps:
-                break
+        if options.steps is not None and count >= options.steps:
+            break
     torch.cuda.synchronize()
-    if len(marks) == 2:
-        print(f"step_us {(marks[1] - marks[0]) / (count - options.steps // 5) * 1e6:.3f}")
     print(f"iterations {count}", flush=True)
     return 0
 
