@@ -65,7 +65,7 @@ void Profiler::give_up_source(const std::string& why, Instant now) {
 void Profiler::baseline_begins(Instant now, Seconds iteration) {
   iteration_ = iteration;
   if (profile_ || reading() || exhausted()) return;
-  if (first_work_ || source().free_of_cost()) begin(now);
+  if (source().free_of_cost()) begin(now);
 }
 
 void Profiler::add_ends(std::span<const Instant> ends) {
@@ -110,7 +110,6 @@ bool Profiler::baseline_ready(Instant now, const Signature& signature) {
       profile_ = known->profile;
       profile_->recalled = true;
       complete_ = true;
-      first_work_ = false;
       return true;
     }
     begin(now);
@@ -119,7 +118,6 @@ bool Profiler::baseline_ready(Instant now, const Signature& signature) {
   if (reading()) return false;
   profile_->why = source_note();
   complete_ = true;
-  first_work_ = false;
   if (known_.size() < kMostKnown) known_.push_back({signature, *profile_});
   return true;
 }

@@ -36,8 +36,9 @@ class Profiler {
     Watts power;
   };
 
-  // A baseline window opens; its iterations took about `iteration`. Counters that cost nothing, and
-  // those of the first work, are read beside it. Nothing happens when this work has its profile.
+  // A baseline window opens; its iterations took about `iteration`. Counters that cost nothing are
+  // read beside it; others would disturb it and come after it. Nothing happens when this work has
+  // its profile.
   void baseline_begins(Instant now, Seconds iteration);
   // The baseline is measured. True: profile() is there. False: counters are being read; call again
   // at the next step.
@@ -77,7 +78,6 @@ class Profiler {
   std::optional<IterationWindow> window_;  // while counters are read
   std::optional<Profile> profile_;
   bool complete_ = false;  // profile_ was handed out with its signature
-  bool first_work_ = true;
   std::vector<Known> known_;
 };
 

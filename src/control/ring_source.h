@@ -25,8 +25,9 @@ class RingSource final : public CounterSource {
   RingSource(const RingProgress& progress, RingSourceOptions options)
       : progress_(progress), options_(std::move(options)) {}
 
-  // A window costs the job a thread for its length and the card's counter hardware; its effect on
-  // iterations could not be measured (docs/hardware.md), but it is asked for once and no more.
+  // A window takes a thread of the job's for its length, and slows launches: seen on an H200, not
+  // at all where the GPU is busy, by about a tenth where the GPU waits for the host
+  // (docs/counters.md).
   bool free_of_cost() const override { return false; }
   Status begin(Instant now, Seconds iteration) override;
   std::optional<Result<CounterReading>> poll(Instant now, std::span<const Instant> ends,

@@ -53,9 +53,17 @@ def main():
         session, told = run(build, loop, seconds, "cupti")
         inside = show(session)
         gaps = [g for _, g in told["gaps"]]
-        quarter = sorted(gaps)[len(gaps) // 2]
-        print(f"  {told['iterations']} iterations, median {quarter * 1e3:.2f} ms; "
-              f"a GPM sample costs {told['sample_us']:.0f} us")
+        median = sorted(gaps)[len(gaps) // 2]
+        seconds_of = {}
+        for t, gap in told["gaps"]:
+            seconds_of.setdefault(int(t), []).append(gap)
+        means = [sum(g) / len(g) for s, g in sorted(seconds_of.items())][1:]
+        print(f"  {told['iterations']} iterations, median {median * 1e3:.2f} ms, by the second "
+              + " ".join(f"{1e3 * m:.1f}" for m in means)
+              + f"; a GPM sample costs {told['sample_us']:.0f} us")
+        if "gr_active" in inside and "sm_active" in inside:
+            print(f"  sm_active over gr_active: GPM {told['gpm']['sm_active'] / told['gpm']['gr_active']:.3f}, "
+                  f"CUPTI {inside['sm_active'] / inside['gr_active']:.3f}")
         for word in COMPARED:
             outside = told["gpm"][word]
             if word not in inside:

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters asked of a process through its ring; the process is the test's.
+#include "control/ring_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+#include <limits>
+
+#include "wire/ring_writer.h"
+
+namespace gpoeo::control {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Scene {
+ public:
+  explicit Scene(wire::RingProducer producer = wire::RingProducer::kInjectedLibrary) {
+    std::string name = ::testing::TempDir() + "/gpoeo_ring_source_XXXXXX";
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    folder = name;
+    writer.emplace(std::move(*wire::RingWriter::create(name, producer, 0)));
+    std::ofstream(folder / "metrics.txt") << "chip X\n";
+    progress.emplace(folder);
+    source.emplace(*progress, RingSourceOptions{.metrics_file = folder / "metrics.txt",
+                                                .ring_folder = folder});
+    writer->push(wire::RecordKind::kStep, to_unix_ns(now), 0, 0);
+    progress->poll(now);
+  }
+  ~Scene() {
+    writer.reset();
+    std::filesystem::remove_all(folder);
+  }
+  void answer(wire::CounterBlock block) {
+    block.window = writer->mapping().requested_window();
+    block.end_ns = 2'000'000'000;
+    writer->mapping().publish_counters(block);
+  }
+  std::optional<Result<CounterReading>> poll() { return source->poll(now, {}, false); }
+
+  std::filesystem::path folder;
+  Instant now = instant_from_ns(1'000'000'000'000);
+  std::optional<wire::RingWriter> writer;
+  std::optional<RingProgress> progress;
+  std::optional<RingSource> source;
+};
+
+wire::CounterBlock values(std::initializer_list<wire::CounterValue> list) {
+  wire::CounterBlock block;
+  block.source = wire::CounterSourceId::kPmSampling;
+  for (const auto& value : list) block.values[block.count++] = value;
+  return block;
+}
+
+TEST(RingSource, AsksAndTakesTheAnswer) {
+  Scene scene;
+  ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
+  EXPECT_EQ(scene.writer->mapping().requested_window(), 1U);
+  EXPECT_GE(scene.writer->mapping().most_window_ns(), 2'000'000'000U);
+  EXPECT_FALSE(scene.poll().has_value()) << "not answered yet";
+  std::string told;
+  std::getline(std::ifstream(scene.folder / wire::kCounterMetricsFile), told);
+  EXPECT_EQ(told, "iteration_ns 250000000");
+
+  scene.answer(values({{.metric = 2, .value = 0.8}, {.metric = 9, .value = 5e6}}));
+  const auto answer = scene.poll();
+  ASSERT_TRUE(answer && *answer);
+  EXPECT_EQ((*answer)->activity.sm_active, 0.8);
+  EXPECT_EQ((*answer)->activity.pcie_tx_bytes_per_s, 5e6);
+  EXPECT_EQ((*answer)->origin, CounterOrigin::kPmSampling);
+  EXPECT_NEAR((*answer)->iterations, 8, 1e-9);
+
+  ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
+  EXPECT_EQ(scene.writer->mapping().requested_window(), 2U);
+  EXPECT_FALSE(scene.poll().has_value()) << "the old answer is no answer";
+}
+
+TEST(RingSource, ATwinsJobIsToldAsOne) {
+  Scene scene(wire::RingProducer::kTwinJob);
+  ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
+  scene.answer(values({{.metric = 2, .value = 0.8}}));
+  EXPECT_EQ((*scene.poll())->origin, CounterOrigin::kTwinJob);
+}
+
+TEST(RingSource, HostileValuesAreLeftOut) {
+  Scene scene;
+  ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
+  scene.answer(values({{.metric = 2, .value = 7},
+                       {.metric = 5, .value = -0.1},
+                       {.metric = 4, .value = std::numeric_limits<double>::quiet_NaN()},
+                       {.metric = 4711, .value = 0.5},
+                       {.metric = 1, .value = 1.02}}));
+  const auto answer = scene.poll();
+  ASSERT_TRUE(answer && *answer);
+  Activity expected;
+  expected.gr_active = 1;
+  EXPECT_EQ((*answer)->activity, expected);
+
+  ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
+  scene.answer(values({{.metric = 2, .value = 7}}));
+  EXPECT_FALSE(*scene.poll()) << "nothing is left";
+}
+
+TEST(RingSource, EachRefusalSaysWhyAndTheCure) {
+  const std::pair<wire::CounterError, const char*> cases[] = {
+      {wire::CounterError::kNoPermission, "NVreg_RestrictProfilingToAdminUsers=0"},
+      {wire::CounterError::kUnsupported, "cannot sample"},
+      {wire::CounterError::kBusy, "another profiler"},
+      {wire::CounterError::kTooShort, "before a sample"},
+      {wire::CounterError::kFailed, "failed with 999"}};
+  for (const auto& [error, text] : cases) {
+    Scene scene;
+    ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
+    wire::CounterBlock block;
+    block.error = error;
+    block.detail = 999;
+    scene.answer(block);
+    const auto answer = scene.poll();
+    ASSERT_TRUE(answer && !*answer);
+    EXPECT_THAT(answer->error().text, HasSubstr(text));
+  }
+}
+
+TEST(RingSource, AProcessThatNeverAnswersIsGivenUp) {
+  Scene scene;
+  ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
+  scene.now += std::chrono::seconds(60);
+  const auto answer = scene.poll();
+  ASSERT_TRUE(answer && !*answer);
+  EXPECT_THAT(answer->error().text, HasSubstr("no answer"));
+  scene.source->cancel();
+  EXPECT_EQ(scene.writer->mapping().stopped_window(), 1U);
+}
+
+TEST(RingSource, WhoCannotAnswerIsNotAsked) {
+  Scene marks(wire::RingProducer::kStepMarks);
+  EXPECT_FALSE(marks.source->begin(marks.now, Seconds(0.25)));
+  EXPECT_EQ(marks.writer->mapping().requested_window(), 0U);
+
+  Scene quiet;
+  quiet.writer->set_state(wire::RingState::kQuiet, wire::QuietReason::kSteppedAside);
+  quiet.progress->poll(quiet.now);
+  EXPECT_FALSE(quiet.source->begin(quiet.now, Seconds(0.25)));
+
+  RingProgress nobody("/nonexistent");
+  RingSource source(nobody, {});
+  EXPECT_FALSE(source.begin(Instant{}, Seconds(0.25)));
+
+  Scene no_list;
+  std::filesystem::remove(no_list.folder / "metrics.txt");
+  EXPECT_FALSE(no_list.source->begin(no_list.now, Seconds(0.25)));
+}
+
+}  // namespace
+}  // namespace gpoeo::control
