@@ -90,7 +90,7 @@ void await_driver(std::future<void>& future) {
 // Starts the job and waits for its end; the exit code, or what kept it from starting.
 Result<control::ExitStatus> run_child(const SweptJob& job, const std::string& ring_dir,
                                       Switches& switches) {
-  const Injection injection = choose_injection(!job.options.no_inject);
+  const Injection injection = choose_injection(!job.options.no_inject, job.options.command);
   GPOEO_TRY(auto child,
             control::Child::start(job.options.command,
                                   job_environment(job.backend, ring_dir, injection), job.signals));
