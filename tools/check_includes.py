@@ -16,6 +16,7 @@ ALLOWED = {
     "base": set(),
     "wire": {"base"},
     "response": {"base"},
+    "model": {"base", "response"},
     "gpu": {"base"},
     "gpu/nvml": {"base", "gpu"},
     "twin": {"base", "gpu", "response"},
