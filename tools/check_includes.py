@@ -15,6 +15,7 @@ import sys
 ALLOWED = {
     "base": set(),
     "wire": {"base"},
+    "inject": {"wire"},
     "response": {"base"},
     "model": {"base", "response"},
     "gpu": {"base"},
@@ -26,6 +27,7 @@ ALLOWED = {
     "policy": {"base"},
     "report": {"base"},
     "control": {"base", "gpu", "iteration", "policy", "report", "telemetry", "wire"},
+    "bench": {"base", "control", "gpu", "policy", "report", "response", "telemetry", "twin"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 

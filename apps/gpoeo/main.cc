@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
   add_guardian(root, invocation);
   add_detect(root, invocation);
   add_compare(root, invocation);
+  add_bench(root, invocation);
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -21,6 +21,7 @@
 #include "control/child.h"
 #include "control/controller.h"
 #include "guardian.h"
+#include "injection.h"
 #include "progress_display.h"
 #include "report/render.h"
 #include "ring_folder.h"
@@ -152,8 +153,10 @@ int exit_code_for_start(const Error& error) {
   return kExitOwnFailure;
 }
 
-control::Child::Environment job_environment(const Backend& backend, const std::string& ring_dir) {
+control::Child::Environment job_environment(const Backend& backend, const std::string& ring_dir,
+                                            const Injection& injection) {
   control::Child::Environment added = {{wire::kRingDirEnv, ring_dir}};
+  if (!injection.library.empty()) added.emplace_back(kInjectionEnv, injection.library);
   if (backend.simulated()) {
     // The job's own NVML clients (pynvml in a training script) must see the same card as we do.
     const std::string folder = std::filesystem::path(backend.ref.library).parent_path().string();
@@ -162,6 +165,14 @@ control::Child::Environment job_environment(const Backend& backend, const std::s
     added.emplace_back(twin::kSegmentEnvironment, backend.ref.twin);
   }
   return added;
+}
+
+// When no process of the job has made a ring.
+std::string why_no_launch_log(const Injection& injection) {
+  return "never started: " + (injection.library.empty()
+                                  ? injection.why_not
+                                  : "the job made no CUDA call, or a tool in it (nsys, ncu) set "
+                                    "CUDA_INJECTION64_PATH for itself");
 }
 
 Result<std::optional<Guardian>> start_guardian(const Prepared& prepared, const RunOptions& options,
@@ -222,8 +233,10 @@ int run(const RunOptions& options) {
   auto guardian = start_guardian(prepared, options, rings->path());
   if (!guardian) return fail(guardian.error(), kExitOwnFailure);
   const Instant started = prepared.backend.clock->now();
-  auto child = control::Child::start(options.command,
-                                     job_environment(prepared.backend, rings->path()), signals);
+  const Injection injection = choose_injection(!options.no_inject);
+  if (injection.user_set && !options.quiet) log::info("no launch log: {}", injection.why_not);
+  auto child = control::Child::start(
+      options.command, job_environment(prepared.backend, rings->path(), injection), signals);
   if (!child) {
     if (*guardian) (*guardian)->dismiss();
     return fail(child.error(), exit_code_for_start(child.error()));
@@ -253,6 +266,7 @@ int run(const RunOptions& options) {
   session.driver_version = prepared.backend.driver->version();
   session.command = fmt::format("{}", fmt::join(options.command, " "));
   session.exit_code = exit.code;
+  if (session.launch_log.empty()) session.launch_log = why_no_launch_log(injection);
   if (prepared.backend.simulated()) {
     std::vector<unsigned> cards;
     for (const auto& device : prepared.gpus.devices) cards.push_back(device->identity().index);

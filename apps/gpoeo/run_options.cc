@@ -43,6 +43,8 @@ void declare_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_flag("--dry-run", options.dry_run, "Set nothing; measure, and say what would be set");
   verb.add_flag("--strict", options.strict,
                 "Fail (125) when clocks cannot be set, or could not be restored");
+  verb.add_flag("--no-inject", options.no_inject,
+                "Do not load gpoeo's launch log into the job: no exact iterations");
   verb.add_flag("-q,--quiet", options.quiet, "No progress, no report");
   verb.add_flag("--no-guardian", options.no_guardian)->group("");
   // The first word that is no flag of ours begins the job's command; nothing behind it is ours.
@@ -73,6 +75,7 @@ Status complete_run_options(const CLI::App& verb, RunOptions& options) {
   GPOEO_TRY_STATUS(fill_flag("dry-run", options.dry_run));
   GPOEO_TRY_STATUS(fill_flag("strict", options.strict));
   GPOEO_TRY_STATUS(fill_flag("quiet", options.quiet));
+  GPOEO_TRY_STATUS(fill_flag("no-inject", options.no_inject));
   if (const auto speed = settings.get("twin-speed"); speed && verb.count("--twin-speed") == 0) {
     const auto number = parse_double(speed->text);
     if (!number) return with_context(speed->source + ": twin-speed", number.error());

@@ -27,6 +27,7 @@ struct RunOptions {
   bool dry_run = false;
   bool strict = false;
   bool quiet = false;
+  bool no_inject = false;  // leave libgpoeo_inject.so out of the job
   bool no_guardian = false;
 };
 

@@ -37,6 +37,7 @@ inline std::vector<std::string> given_command(const CLI::App& verb, const Invoca
 // Prints "gpoeo: error: ..." on stderr and gives back `code`.
 int fail(const Error& error, int code);
 
+void add_bench(CLI::App& root, Invocation& invocation);
 void add_compare(CLI::App& root, Invocation& invocation);
 void add_detect(CLI::App& root, Invocation& invocation);
 void add_doctor(CLI::App& root, Invocation& invocation);

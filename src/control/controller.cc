@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "control/gpu_channel.h"
+#include "control/problem.h"
 
 namespace gpoeo::control {
 namespace {
@@ -72,14 +73,10 @@ Controller::Controller(ControllerInput input)
   for (GpuInput& gpu : input.gpus) {
     gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
   }
+  problem_ = choices(gpus_);
   problem_.max_slowdown = input.max_slowdown;
-  problem_.sm_clocks = gpus_.front()->device().capabilities().sm_clocks();
-  // A lock that somebody set before us is a bound for us too.
-  for (const auto& gpu : gpus_) {
-    if (const auto bound = gpu->found_upper_clock()) {
-      std::erase_if(problem_.sm_clocks, [&](Hertz f) { return f > *bound; });
-    }
-  }
+  problem_.objective = input.objective;
+  problem_.cost_eta = input.cost_eta;
   for (const auto& gpu : gpus_) {
     for (const auto& healed : gpu->healed_notes()) ledger_.add_note(healed);
   }
@@ -161,6 +158,14 @@ void Controller::take_progress(Instant now) {
     return;
   }
   if (window_) window_->add(ends);
+}
+
+// The last ends. What only now turns out to be the unit has nothing to be compared with any more.
+void Controller::finish_progress(Instant now) {
+  progress_.finish(now);
+  for (std::string& note : progress_.take_notes()) ledger_.add_note(std::move(note));
+  if (progress_.generation() != generation_) return;
+  ledger_.add_iteration_ends(progress_.take_ends());
 }
 
 // Forgets what was measured: it was other work.
@@ -363,8 +368,10 @@ bool Controller::impossible_response(const policy::Observation& now) const {
   const double error =
       ratio * std::hypot(now.time_error / now.time, baseline->time_error / baseline->time);
   const double margin = kImpossibleMargin + kImpossibleSigmas * error;
-  const double most = problem_.sm_clocks.back() / *now.setting.sm;
-  return ratio < 1 - margin || ratio > most + margin;
+  if (ratio < 1 - margin) return true;
+  // How much slower a slow memory clock or a power limit may make it is not known.
+  if (now.setting.memory || now.setting.power_limit) return false;
+  return ratio > problem_.sm_clocks.back() / *now.setting.sm + margin;
 }
 
 bool Controller::work_changed(const policy::Observation& now) const {
@@ -389,7 +396,9 @@ void Controller::enter(State state, const std::string& why) {
 
 LiveStatus Controller::live_status() const {
   const Instant now = clock_.now();
-  LiveStatus s{.state = state_, .elapsed_s = elapsed_s(now), .iterations = ledger_.iterations()};
+  LiveStatus s{.state = state_,
+               .elapsed_s = elapsed_s(now),
+               .iterations = progress_.iterations().value_or(ledger_.iterations())};
   s.iterations_per_s = ledger_.rate(now);
   for (const auto& gpu : gpus_) {
     if (const auto power = gpu->newest_power()) s.power_w = s.power_w.value_or(0) + power->value();
@@ -424,7 +433,6 @@ report::Session Controller::finish() {
   session.max_slowdown = problem_.max_slowdown;
   session.measure_only_reason = measure_only_reason_;
   session.duration_s = elapsed_s(now);
-  session.progress_source = std::string(to_string(progress_.source()));
   for (const auto& gpu : gpus_) {
     add_to_books(*gpu, gpu->close(now));
     session.clock_writes += gpu->clock_writes();
@@ -432,8 +440,11 @@ report::Session Controller::finish() {
     session.simulated = session.simulated || gpu->device().identity().simulated;
   }
   watch_device_events();
-  take_progress(now);
+  finish_progress(now);
   ledger_.close(session);
+  session.iterations = progress_.iterations().value_or(session.iterations);
+  session.progress_source = std::string(to_string(progress_.source()));
+  session.launch_log = progress_.launch_log();
   if (const std::string reason = why_nothing_is_claimed(session); !reason.empty()) {
     session.saving.reset();
     session.no_saving_reason = reason;

@@ -35,6 +35,8 @@ struct ControllerInput {
   ProgressReader* progress = nullptr;
   const policy::Policy* policy = nullptr;
   double max_slowdown = 0.05;
+  policy::Objective objective = policy::Objective::kEnergy;
+  double cost_eta = 0.5;            // kCost only
   std::string measure_only_reason;  // set when the guards are null
 };
 
@@ -73,6 +75,7 @@ class Controller {
   void add_to_books(const GpuChannel& gpu, const std::optional<GpuChannel::Stretch>& stretch);
   void watch_device_events();
   void take_progress(Instant now);
+  void finish_progress(Instant now);
   // `began`: when the other work began, if that was noticed only now.
   void restart(const std::string& why, std::optional<Instant> began = std::nullopt);
   void decide();

@@ -27,6 +27,18 @@ std::string describe(const SavedLock& lock) {
                      to_mhz(lock.range->max));
 }
 
+// Whether going from one bound to another lets the card do more.
+template <typename T>
+bool widens(const std::optional<T>& from, const std::optional<T>& to) {
+  return from && (!to || *to > *from);
+}
+
+Hertz lowest_memory_clock(const gpu::Device& device) {
+  Hertz lowest = device.capabilities().clocks.front().memory;
+  for (const auto& entry : device.capabilities().clocks) lowest = std::min(lowest, entry.memory);
+  return lowest;
+}
+
 }  // namespace
 
 GpuChannel::GpuChannel(GpuInput input, const Clock& clock)
@@ -115,13 +127,54 @@ Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
     return {};
   }
   if (!guard_) return make_error(ErrorKind::kNotSupported, "clocks may not be set in this run");
-  if (setting.sm) {
-    // An upper bound only, so that idle gaps still clock down.
-    asked_ = gpu::ClockRange{device_->capabilities().sm_clocks().front(), *setting.sm};
-    GPOEO_TRY_STATUS(guard_->lock_sm_clocks(*asked_));
-    clocks_found_ = describe(guard_->saved().sm_clocks.value());
+  // What widens goes first, so that no bound in between is tighter than both settings.
+  for (const bool widening : {true, false}) {
+    if (widens(set_.power_limit, setting.power_limit) == widening) {
+      GPOEO_TRY_STATUS(set_power_limit(setting.power_limit));
+    }
+    if (widens(set_.memory, setting.memory) == widening) {
+      GPOEO_TRY_STATUS(set_memory(setting.memory));
+    }
+    if (widens(set_.sm, setting.sm) == widening) GPOEO_TRY_STATUS(set_sm(setting.sm));
   }
   settle_.emplace(now, asked_);
+  return {};
+}
+
+Status GpuChannel::set_sm(const std::optional<Hertz>& upper) {
+  if (upper == set_.sm) return {};
+  if (upper) {
+    // An upper bound only, so that idle gaps still clock down.
+    asked_ = gpu::ClockRange{device_->capabilities().sm_clocks().front(), *upper};
+    GPOEO_TRY_STATUS(guard_->lock_sm_clocks(*asked_));
+    clocks_found_ = describe(guard_->saved().sm_clocks.value());
+  } else {
+    GPOEO_TRY_STATUS(guard_->restore_only(gpu::Control::kSmClocks));
+    asked_.reset();
+  }
+  set_.sm = upper;
+  return {};
+}
+
+Status GpuChannel::set_memory(const std::optional<Hertz>& upper) {
+  if (upper == set_.memory) return {};
+  if (upper) {
+    GPOEO_TRY_STATUS(guard_->lock_memory_clocks({lowest_memory_clock(*device_), *upper}));
+  } else {
+    GPOEO_TRY_STATUS(guard_->restore_only(gpu::Control::kMemoryClocks));
+  }
+  set_.memory = upper;
+  return {};
+}
+
+Status GpuChannel::set_power_limit(const std::optional<Watts>& limit) {
+  if (limit == set_.power_limit) return {};
+  if (limit) {
+    GPOEO_TRY_STATUS(guard_->set_power_limit(*limit));
+  } else {
+    GPOEO_TRY_STATUS(guard_->restore_only(gpu::Control::kPowerLimit));
+  }
+  set_.power_limit = limit;
   return {};
 }
 
@@ -140,6 +193,7 @@ Status GpuChannel::restore() {
       if (failed) failed = outcome.status;
     }
   }
+  if (!guard_->touched()) set_ = {};
   restore_failed_ = guard_->touched();
   if (restore_failed_) {
     notes_.push_back(fmt::format("GPU {}: clocks were NOT restored", device_->identity().index));

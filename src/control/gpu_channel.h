@@ -71,6 +71,9 @@ class GpuChannel {
   report::GpuSection section() const;
 
  private:
+  Status set_sm(const std::optional<Hertz>& upper);
+  Status set_memory(const std::optional<Hertz>& upper);
+  Status set_power_limit(const std::optional<Watts>& limit);
   bool open_books();
   std::optional<Stretch> book(Instant to);
   std::optional<Stretch> account(Instant now);
@@ -84,6 +87,7 @@ class GpuChannel {
   std::unique_ptr<telemetry::EnergyMeter> meter_;
   std::optional<telemetry::Settle> settle_;
   std::optional<gpu::ClockRange> asked_;
+  policy::ClockSetting set_;  // in force, by us
 
   Instant accounted_to_;
   std::optional<Instant> closing_at_;  // end of the stretch that is being closed

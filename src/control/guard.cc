@@ -187,9 +187,20 @@ Status Guard::set_power_limit(Watts limit) {
   return written(&JournalEntry::power_limit, first, controls.set_power_limit(limit));
 }
 
-std::vector<RestoreOutcome> Guard::restore() {
-  if (!touched()) return {};
-  auto outcomes = restore_controls(*device_->controls(), saved_);
+std::vector<RestoreOutcome> Guard::restore() { return restore(saved_); }
+
+Status Guard::restore_only(gpu::Control control) {
+  JournalEntry one;
+  if (control == gpu::Control::kSmClocks) one.sm_clocks = saved_.sm_clocks;
+  if (control == gpu::Control::kMemoryClocks) one.memory_clocks = saved_.memory_clocks;
+  if (control == gpu::Control::kPowerLimit) one.power_limit = saved_.power_limit;
+  for (const auto& outcome : restore(one)) GPOEO_TRY_STATUS(outcome.status);
+  return {};
+}
+
+std::vector<RestoreOutcome> Guard::restore(const JournalEntry& what) {
+  if (!what.touched()) return {};
+  auto outcomes = restore_controls(*device_->controls(), what);
   writes_ += static_cast<unsigned>(outcomes.size());
   forget_restored(saved_, outcomes);
   if (Status journalled = update_journal(); !journalled) {

@@ -38,6 +38,8 @@ class Guard {
   Status lock_sm_clocks(gpu::ClockRange range);
   Status lock_memory_clocks(gpu::ClockRange range);
   Status set_power_limit(Watts limit);
+  // One control back to what was found; nothing to do when it was never touched.
+  Status restore_only(gpu::Control control);
   // Back to what was found, keeping the lock on the GPU. Removes the journal when all of it worked;
   // calling it again tries again what failed.
   std::vector<RestoreOutcome> restore();
@@ -55,6 +57,7 @@ class Guard {
   template <typename Saved>
   Status written(std::optional<Saved> JournalEntry::*slot, bool first, Status status);
   Status update_journal() const;
+  std::vector<RestoreOutcome> restore(const JournalEntry& what);
 
   gpu::Device* device_;
   const Journal* journal_;

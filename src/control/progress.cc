@@ -2,8 +2,11 @@
 #include "control/progress.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <limits>
 #include <utility>
 
 namespace gpoeo::control {
@@ -22,6 +25,34 @@ constexpr std::size_t kMostProcesses = 64;
 // A stamp may be so far ahead of our clock: another process read another clock.
 constexpr Duration kClockTolerance = std::chrono::seconds(1);
 constexpr std::size_t kMostPendingEnds = 1U << 16;
+
+std::string_view to_string(wire::QuietReason reason) {
+  switch (reason) {
+    case wire::QuietReason::kNone:
+      return "no reason given";
+    case wire::QuietReason::kNoCupti:
+      return "no libcupti was found; install it (pip install nvidia-cuda-cupti) or put it on "
+             "LD_LIBRARY_PATH";
+    case wire::QuietReason::kCuptiUnknown:
+      return "the job's CUPTI is none of the versions 11 to 13";
+    case wire::QuietReason::kOtherSubscriber:
+      return "another CUPTI user (a profiler) was there first";
+    case wire::QuietReason::kSteppedAside:
+      return "another CUPTI user (a profiler) came, and got CUPTI for itself";
+    case wire::QuietReason::kSubscribeFailed:
+      return "CUPTI refused; GPOEO_INJECT_LOG=1 shows its error";
+    case wire::QuietReason::kNoLaunchCallbacks:
+      return "CUPTI would not tell of launches";
+  }
+  return "unknown";
+}
+
+// CUPTI numbers its versions its own way up to CUDA 12.
+std::string cupti_name(std::uint32_t version) {
+  if (version == 0) return "";
+  if (version < 1000) return fmt::format(", CUPTI version {}", version);
+  return fmt::format(", CUPTI {}.{}", version / 10000, version / 100 % 100);
+}
 
 }  // namespace
 
@@ -64,6 +95,7 @@ void RingProgress::drop_impossible_ends(Instant now) {
 void RingProgress::look_for_rings(Instant now) {
   if (now < next_look_) return;
   next_look_ = now + kLookForRings;
+  look_for_the_gone();
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
     if (file.path().extension() != wire::kRingSuffix) continue;
@@ -97,6 +129,7 @@ void RingProgress::drain(const std::string& name, Process& process) {
       case wire::RecordKind::kStep:
       case wire::RecordKind::kBeginSteps:
         process.has_steps = true;
+        if (record.kind == wire::RecordKind::kStep) ++process.steps;
         process.step_ends.push_back(instant_from_ns(record.t_ns));
         if (process.step_ends.size() > kMostPendingEnds) process.step_ends.pop_front();
         break;
@@ -110,8 +143,11 @@ void RingProgress::drain(const std::string& name, Process& process) {
   if (process.reader.state() == wire::RingState::kQuiet &&
       !std::exchange(process.told_quiet, true)) {
     notes_.push_back(fmt::format(
-        "{}: another CUPTI user came, the launch log stopped; iterations are no longer counted",
-        name));
+        "{}: {} the launch log {}: {}", name,
+        process.has_steps ? "step marks go on, but" : "iterations are not counted, since",
+        process.records == 0 ? "did not start" : "stopped",
+        process.reader.reason() == wire::QuietReason::kNone ? "another CUPTI user came"
+                                                            : to_string(process.reader.reason())));
   }
 }
 
@@ -121,27 +157,44 @@ bool RingProgress::several_jobs() const {
   return std::ranges::any_of(processes_, [&](const auto& entry) {
     const Process& other = entry.second;
     if (&other == followed_ || !tells(other) || !tells(*followed_)) return false;
+    if (other.has_steps != followed_->has_steps) return false;  // marks and launches of one job
     const double share = static_cast<double>(other.records) / mine;
     return share > kNoticeableShare && (share < 1 - kRankSpread || share > 1 + kRankSpread);
   });
 }
 
 bool RingProgress::tells(const Process& process) {
-  return !process.broken && process.reader.state() == wire::RingState::kRunning;
+  return !process.broken && !process.gone && process.reader.state() == wire::RingState::kRunning;
+}
+
+// A process that was killed says no goodbye. In a container the job's numbers for its processes may
+// be others than ours: one that still writes is there, whatever its number.
+void RingProgress::look_for_the_gone() {
+  for (auto& [name, process] : processes_) {
+    const std::int64_t pid = process.reader.header().pid;
+    const bool silent = process.records == std::exchange(process.records_then, process.records);
+    process.gone = silent && pid > 1 && pid <= std::numeric_limits<pid_t>::max() &&
+                   ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+  }
 }
 
 void RingProgress::follow_the_busiest() {
   Process* busiest = followed_;
   for (auto& [name, process] : processes_) {
     if (process.records == 0 || &process == busiest) continue;
-    const bool busier = busiest == nullptr || static_cast<double>(process.records) >
-                                                  kTakeOver * static_cast<double>(busiest->records);
-    // One that still tells something comes before one that does not, however busy that was.
-    const bool takes_over =
-        busiest == nullptr || tells(process) == tells(*busiest) ? busier : tells(process);
+    const auto ahead = [&](const Process& other) {
+      // One that still tells something comes before one that does not, however busy that was, and
+      // one with marks before one with launches only.
+      if (tells(process) != tells(other)) return tells(process);
+      if (process.has_steps != other.has_steps) return process.has_steps;
+      return static_cast<double>(process.records) > kTakeOver * static_cast<double>(other.records);
+    };
+    const bool takes_over = busiest == nullptr || ahead(*busiest);
     if (takes_over) busiest = &process;
   }
   if (busiest == followed_) return;
+  // One after the other they add up; side by side they are ranks of one job.
+  if (followed_ != nullptr && !tells(*followed_)) iterations_before_ += iterations_of(*followed_);
   followed_ = busiest;
   ++generation_;
   ends_.clear();
@@ -184,6 +237,42 @@ void RingProgress::collect_ends(Process& process) {
     if (end > last_taken_) ends_.push_back(end);
   }
   process.repeats_taken = now;
+}
+
+std::uint64_t RingProgress::iterations_of(const Process& process) {
+  return process.has_steps ? process.steps : process.repeats.iterations_in_all();
+}
+
+std::optional<std::uint64_t> RingProgress::iterations() const {
+  return iterations_before_ + (followed_ == nullptr ? 0 : iterations_of(*followed_));
+}
+
+void RingProgress::finish(Instant now) {
+  next_look_ = now;
+  poll(now);
+  // The launches of the last iteration are complete only now.
+  for (auto& [name, process] : processes_) process.repeats.finish();
+  if (followed_ != nullptr) collect_ends(*followed_);
+  drop_impossible_ends(now);
+}
+
+std::string RingProgress::launch_log() const {
+  const Process* best = nullptr;
+  for (const auto& [name, process] : processes_) {
+    if (process.reader.header().producer == wire::RingProducer::kStepMarks) continue;
+    if (best == nullptr || process.records > best->records) best = &process;
+  }
+  if (best == nullptr) return {};
+  const std::string cupti = cupti_name(best->reader.cupti_version());
+  if (best->broken) return "stopped: its ring was scribbled over";
+  if (best->reader.state() == wire::RingState::kQuiet) {
+    return fmt::format("{}: {}{}", best->records == 0 ? "never started" : "stopped",
+                       to_string(best->reader.reason()), cupti);
+  }
+  const std::uint64_t dropped = best->reader.dropped();
+  return fmt::format(
+      "running to the end{}{}", cupti,
+      dropped == 0 ? "" : fmt::format("; {} launches found no room and were dropped", dropped));
 }
 
 ProgressSource RingProgress::source() const {

@@ -4,7 +4,8 @@
 //
 // Step marks count as they are. Without marks, the launches go through iteration::LaunchRepeats,
 // which finds what repeats. A job of several processes (one per GPU) is followed through the
-// process that has launched most: in a synchronised job all step together.
+// process that has launched most: in a synchronised job all step together. A ring with step marks
+// (a process that uses gpoeo.h has one for them alone) comes before any without.
 #pragma once
 
 #include <deque>
@@ -37,6 +38,13 @@ class ProgressReader {
   // Grows when what is counted becomes another thing (a longer repeat was found, another process is
   // followed): iterations before and after do not compare.
   virtual unsigned generation() const = 0;
+  // Iterations completed since the job began, where that is known better than by counting what
+  // take_ends() gave: what was counted before the right unit was known is restated in it. May fall.
+  virtual std::optional<std::uint64_t> iterations() const { return std::nullopt; }
+  // The job is over: takes in what is left, the last iteration included.
+  virtual void finish(Instant now) { poll(now); }
+  // One line on whether launches were seen, from when until when and why not; empty: says nothing.
+  virtual std::string launch_log() const { return {}; }
   // Whether processes work independently of one another, so that the one that is followed does not
   // speak for the others. The ranks of one synchronised job launch about equally much.
   virtual bool several_jobs() const { return false; }
@@ -54,6 +62,9 @@ class RingProgress final : public ProgressReader {
   ProgressSource source() const override;
   std::vector<Instant> take_ends() override;
   unsigned generation() const override { return generation_; }
+  std::optional<std::uint64_t> iterations() const override;
+  void finish(Instant now) override;
+  std::string launch_log() const override;
   bool several_jobs() const override;
   std::vector<std::string> take_notes() override { return std::exchange(notes_, {}); }
 
@@ -66,6 +77,9 @@ class RingProgress final : public ProgressReader {
     iteration::LaunchRepeats repeats{{.recent_ends = std::size_t{1} << 14}};
     std::deque<Instant> step_ends;  // not taken yet; the newest ones
     std::uint64_t records = 0;
+    std::uint64_t records_then = 0;  // at the last look at the process
+    std::uint64_t steps = 0;
+    bool gone = false;                // no such process any more, and nothing new in its ring
     std::uint64_t repeats_taken = 0;  // iterations of `repeats` already handed out
     std::uint64_t repeats_generation = 0;
     bool has_steps = false;
@@ -78,6 +92,8 @@ class RingProgress final : public ProgressReader {
   void look_for_rings(Instant now);
   void drain(const std::string& name, Process& process);
   static bool tells(const Process& process);  // more may come of it
+  static std::uint64_t iterations_of(const Process& process);
+  void look_for_the_gone();
   void follow_the_busiest();
   void collect_ends(Process& process);
   void drop_impossible_ends(Instant now);
@@ -87,6 +103,7 @@ class RingProgress final : public ProgressReader {
   std::map<std::string, Process> processes_;
   std::vector<std::string> refused_;  // files that are no rings
   Process* followed_ = nullptr;
+  std::uint64_t iterations_before_ = 0;  // of processes that ended before the followed one
   unsigned generation_ = 0;
   bool told_impossible_ = false;
   std::vector<Instant> ends_;

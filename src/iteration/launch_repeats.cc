@@ -31,6 +31,7 @@ constexpr double kSameSpacing = 0.1;
 struct Epoch {
   std::vector<LaunchTracker> trackers;
   std::optional<std::size_t> counted;
+  std::uint64_t before = 0;  // iterations of other loops; modulo 2^64, so it may be "negative"
   bool uses_run[kRunLengths.size()] = {};
   std::uint64_t next_deadline = LaunchTracker::kNoDeadline;
 
@@ -49,6 +50,7 @@ struct Epoch {
   void on_key(std::uint64_t key, std::uint64_t position, std::int64_t t_ns);
   const LaunchTracker* counted_tracker() const { return counted ? &trackers[*counted] : nullptr; }
   std::uint64_t completed() const { return counted ? trackers[*counted].completed() : 0; }
+  std::uint64_t in_all() const { return before + completed(); }
   std::size_t memory_bytes() const;
 };
 
@@ -206,6 +208,8 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
                     std::abs(now->spacing() / before->spacing() - 1) <= kSameSpacing &&
                     now->completed() >= before->completed();
   if (before != nullptr && !same) ++generation_;
+  // Learned from the start of the loop: what was counted in it until now is counted again.
+  epoch.before = buffer_first_ == 0 ? 0 : lost_ ? active_.in_all() : active_.before;
   if (lost_ && before->coverage() >= kTrustedCoverage) {
     dormant_ = std::move(active_);
     dormant_completed_ = dormant_.completed();
@@ -218,7 +222,9 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
 // counted repeat has fallen silent.
 void LaunchRepeats::Impl::watch_for_change() {
   if (dormant_.completed() >= dormant_completed_ + 2) {
+    const std::uint64_t in_all = active_.in_all() + dormant_.completed() - dormant_completed_;
     std::swap(active_, dormant_);
+    active_.before = in_all - active_.completed();
     dormant_completed_ = dormant_.completed();
     ++generation_;
     lost_ = false;
@@ -276,6 +282,7 @@ void LaunchRepeats::finish() { impl_->finish(); }
 
 bool LaunchRepeats::locked() const { return impl_->epoch().counted.has_value(); }
 std::uint64_t LaunchRepeats::iterations() const { return impl_->epoch().completed(); }
+std::uint64_t LaunchRepeats::iterations_in_all() const { return impl_->epoch().in_all(); }
 std::optional<std::size_t> LaunchRepeats::counted() const { return impl_->epoch().counted; }
 std::uint64_t LaunchRepeats::generation() const { return impl_->generation(); }
 std::uint64_t LaunchRepeats::launches() const { return impl_->launches(); }

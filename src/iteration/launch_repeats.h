@@ -62,6 +62,10 @@ class LaunchRepeats {
   bool locked() const;
   // Completed iterations of the counted level. Never falls within one generation().
   std::uint64_t iterations() const;
+  // Completed iterations since the stream began: of the counted level, and of the loops before it
+  // when the program went on to another. Restated, up or down, when a longer repeat turns out to be
+  // the one to count: then it is as if that had been known from the start.
+  std::uint64_t iterations_in_all() const;
   std::optional<std::int64_t> last_end_ns() const;
   // The newest end times of the counted level, oldest first.
   std::vector<std::int64_t> recent_end_ns() const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "policy/constrained_search.h"
 #include "policy/fixed.h"
 #include "policy/measured_search.h"
 
@@ -39,6 +40,7 @@ std::string_view to_string(Purpose purpose) {
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
   constexpr std::string_view kStatic = "static:";
+  if (name == "gpoeo") return std::make_unique<ConstrainedSearch>();
   if (name == "search") return std::make_unique<MeasuredSearch>();
   if (name == "default") return std::make_unique<DefaultClocks>();
   if (name.starts_with(kStatic)) {

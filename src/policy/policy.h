@@ -59,12 +59,14 @@ struct Prediction {
 // What the user wants, what the card can, and what is expected of the job.
 struct Problem {
   std::vector<Hertz> sm_clocks{};          // ascending, at the default memory clock
+  std::optional<Hertz> default_memory{};   // the memory clock by default, where it is known
   std::vector<MemoryGear> memory_gears{};  // empty: the memory clock stays as it is
   std::optional<PowerLimitRange> power{};  // nullopt: the power limit stays as it is
   double max_slowdown = 0.05;              // time per iteration over the default's, minus 1
   Objective objective = Objective::kEnergy;
-  double cost_eta = 0.5;            // kCost only
-  std::vector<Prediction> prior{};  // empty: no model, or no profile yet
+  double most_power_over_default = 1;  // kCost only: the card's limit over mean power
+  double cost_eta = 0.5;               // kCost only
+  std::vector<Prediction> prior{};     // empty: no model, or no profile yet
 };
 
 // One window of whole iterations at one setting.

@@ -71,6 +71,7 @@ std::string to_json(const Session& s) {
          {"duration_s", s.duration_s},
          {"progress_source", s.progress_source},
          {"iterations", s.iterations},
+         {"launch_log", s.launch_log},
          {"baseline", s.baseline ? to_json(*s.baseline) : json(nullptr)},
          {"saving", s.saving ? to_json(*s.saving) : json(nullptr)},
          {"no_saving_reason", s.saving ? json(nullptr) : json(s.no_saving_reason)},

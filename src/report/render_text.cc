@@ -110,6 +110,7 @@ std::string to_text(const Session& s) {
   } else {
     lines.add("iterations", "{} (from the {})", s.iterations, s.progress_source);
   }
+  if (!s.launch_log.empty()) lines.add("launch log", "{}", s.launch_log);
   add_saving(lines, s);
   if (s.time_to_hold_s) {
     lines.add("search",

@@ -72,7 +72,9 @@ struct Session {
   double duration_s = 0;  // of the job, on the session's clock
   std::vector<GpuSection> gpus;
   std::string progress_source;
-  std::uint64_t iterations = 0;
+  std::uint64_t iterations = 0;  // from the job's start, restated when the unit became known late
+  std::string
+      launch_log;  // how it went: "running to the end", "stopped: ...", "never started: ..."
   std::optional<BaselineSection> baseline;
   std::optional<SavingSection> saving;
   std::string no_saving_reason;  // why `saving` is absent

@@ -147,6 +147,8 @@ bool EnergyMeter::choose(EnergySource source, std::string reason) {
 }
 
 bool EnergyMeter::judge() {
+  // Once the counter was chosen nothing takes that back.
+  if (choice_.final && choice_.source != EnergySource::kPowerSamples) return false;
   choice_.spacing = median_spacing(history_.power);
   compare();
   const double limit = options_.agreement_limit;
@@ -154,7 +156,7 @@ bool EnergyMeter::judge() {
   const bool long_enough = to_duration(choice_.compared_over) >= kLongComparison;
 
   if (choice_.final) {
-    if (choice_.source != EnergySource::kPowerSamples || !choice_.agreement) return false;
+    if (!choice_.agreement) return false;
     disagreements_ = long_enough && off > limit + choice_.agreement_error ? disagreements_ + 1 : 0;
     if (disagreements_ < 2) return false;
     std::string reason = fmt::format(

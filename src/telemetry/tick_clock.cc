@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::size_t kMarksKept = 4096;
 constexpr std::size_t kBoundsKept = 256;
-// Beyond the first few bounds one more says little: fit again after so many.
+// Beyond the first few bounds one more says little: fit again when they are more by this share.
 constexpr std::size_t kFitFirst = 24;
-constexpr std::size_t kFitEvery = 8;
+constexpr std::size_t kFitShare = 6;
 // Believed while nothing is known; an H200 and an A100 both tick each 100 ms.
 constexpr double kAssumedPeriodS = 0.1;
 // Scatter of single ticks about the line, in periods (H200: 1.4 ms at the 5th and 95th percentile).
@@ -145,7 +145,7 @@ void TickClock::take_bound(const Bound& bound, bool neighbour) {
   bounds_.push_back({bound, static_cast<long long>(n)});
   if (bounds_.size() > kBoundsKept) bounds_.pop_front();
   ++bounds_since_fit_;
-  if (bounds_.size() <= kFitFirst || bounds_since_fit_ >= kFitEvery) fit();
+  if (bounds_.size() <= kFitFirst || bounds_since_fit_ >= bounds_.size() / kFitShare) fit();
 }
 
 // Least squares of the distances from the line to the bounds: zero inside a bound. Done by turns:

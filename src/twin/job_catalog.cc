@@ -12,6 +12,7 @@
 
 #include "response/response_table.h"
 #include "twin/data_files.h"
+#include "twin/job_suite.h"
 
 namespace gpoeo::twin {
 namespace {
@@ -64,6 +65,11 @@ Result<std::vector<JobEntry>> jobs_for(std::string_view device_key) {
 }
 
 Result<JobSpec> find_job(std::string_view device_key, std::string_view name) {
+  if (const auto slash = name.find('/'); slash != std::string_view::npos) {
+    GPOEO_TRY(const JobSuite suite, find_suite(name.substr(0, slash)));
+    GPOEO_TRY(const SuiteJob* job, suite.find(name.substr(slash + 1)));
+    return job->spec;
+  }
   GPOEO_TRY(const std::vector<JobEntry> jobs, jobs_for(device_key));
   const auto found = std::find_if(jobs.begin(), jobs.end(),
                                   [&](const JobEntry& job) { return same(job.name, name); });

@@ -21,7 +21,7 @@ struct JobEntry {
 
 // What `device_key` ("a100") can run, sorted by name.
 Result<std::vector<JobEntry>> jobs_for(std::string_view device_key);
-// By name, case ignored; kNotFound lists a few close ones.
+// By name, case ignored, or as "SUITE/JOB" from a suite (job_suite.h); kNotFound lists what there is.
 Result<JobSpec> find_job(std::string_view device_key, std::string_view name);
 
 }  // namespace gpoeo::twin

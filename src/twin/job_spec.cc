@@ -54,6 +54,7 @@ PhaseSpec read_phase(TomlFile& file, const std::string& at) {
   r.overlap = file.number_or(at + "overlap", r.overlap, 0, 1);
   r.sm_activity = file.number_or(at + "sm_activity", r.sm_activity, 0, 1);
   r.memory_activity = file.number_or(at + "memory_activity", r.memory_activity, 0, 1);
+  if (file.has(at + "sm_active")) r.sm_active = file.number(at + "sm_active", 0, 1);
   r.tensor = file.number_or(at + "tensor", r.tensor, 0, 1);
   r.fp64 = file.number_or(at + "fp64", r.fp64, 0, 1);
   r.fp32 = file.number_or(at + "fp32", r.fp32, 0, 1);
@@ -143,29 +144,36 @@ JobSpec measured_job(std::string name, std::shared_ptr<const response::WorkloadC
   return job;
 }
 
-Result<JobSpec> load_job(const std::filesystem::path& path) {
-  GPOEO_TRY(TomlFile file, TomlFile::read(path));
+JobSpec read_job(TomlFile& file, const std::string& at, std::string_view otherwise_named) {
   JobSpec job;
-  job.name = file.text_or("name", path.stem().string());
-  job.iteration_s = file.number("iteration_s", 1e-4, 1e4);
-  job.loop_stages = file.flag_or("loop", false);
-  job.memory_bytes = static_cast<std::uint64_t>(file.number_or("memory_mib", 8192, 1, 1e7)) << 20;
-  job.jitter_cv = file.number_or("noise.jitter_cv", job.jitter_cv, 0, 1);
-  job.drift_sigma = file.number_or("noise.drift_sigma", job.drift_sigma, 0, 0.5);
-  job.drift_tau_s = file.number_or("noise.drift_tau_s", job.drift_tau_s, 0.1, 1e6);
-  job.power_drift_sigma = file.number_or("noise.power_drift_sigma", job.power_drift_sigma, 0, 0.2);
-  if (file.has("lengths")) {
-    const auto scales = file.numbers("lengths.scale", 1e-3, 1e3);
-    const auto weights = file.numbers("lengths.weight", 1e-6, 1e6);
+  job.name = file.text_or(at + "name", otherwise_named);
+  job.iteration_s = file.number(at + "iteration_s", 1e-4, 1e4);
+  job.loop_stages = file.flag_or(at + "loop", false);
+  job.memory_bytes = static_cast<std::uint64_t>(file.number_or(at + "memory_mib", 8192, 1, 1e7))
+                     << 20;
+  job.jitter_cv = file.number_or(at + "noise.jitter_cv", job.jitter_cv, 0, 1);
+  job.drift_sigma = file.number_or(at + "noise.drift_sigma", job.drift_sigma, 0, 0.5);
+  job.drift_tau_s = file.number_or(at + "noise.drift_tau_s", job.drift_tau_s, 0.1, 1e6);
+  job.power_drift_sigma =
+      file.number_or(at + "noise.power_drift_sigma", job.power_drift_sigma, 0, 0.2);
+  if (file.has(at + "lengths")) {
+    const auto scales = file.numbers(at + "lengths.scale", 1e-3, 1e3);
+    const auto weights = file.numbers(at + "lengths.weight", 1e-6, 1e6);
     if (scales.size() != weights.size())
-      file.fault("lengths.weight", "must have one number for each of lengths.scale");
+      file.fault(at + "lengths.weight", "must have one number for each of lengths.scale");
     for (std::size_t i = 0; i < std::min(scales.size(), weights.size()); ++i)
       job.lengths.emplace_back(scales[i], weights[i]);
   }
-  const int stages = file.size("stages");
+  const int stages = file.size(at + "stages");
   for (int i = 0; i < stages; ++i)
-    job.stages.push_back(read_stage(file, fmt::format("stages[{}].", i)));
-  if (stages == 0) job.stages.push_back(read_stage(file, ""));
+    job.stages.push_back(read_stage(file, fmt::format("{}stages[{}].", at, i)));
+  if (stages == 0) job.stages.push_back(read_stage(file, at));
+  return job;
+}
+
+Result<JobSpec> load_job(const std::filesystem::path& path) {
+  GPOEO_TRY(TomlFile file, TomlFile::read(path));
+  JobSpec job = read_job(file, "", path.stem().string());
   GPOEO_TRY_STATUS(file.finish());
   return job;
 }

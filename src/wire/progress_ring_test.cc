@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "wire/ring_reader.h"
@@ -123,6 +124,61 @@ TEST_F(ProgressRing, StepsOverARecordWhoseProducerWasKilled) {
   EXPECT_EQ(reader.torn(), 1U);
 }
 
+TEST_F(ProgressRing, SaysWhyItIsQuiet) {
+  RingWriter writer = make_writer(16);
+  RingReader reader = RingReader::open(path_).value();
+  writer.mapping().set_cupti_version(130001);
+  writer.set_state(RingState::kQuiet, QuietReason::kSteppedAside);
+  std::vector<RingRecord> records;
+  ASSERT_TRUE(reader.drain(records));
+  EXPECT_EQ(reader.state(), RingState::kQuiet);
+  EXPECT_EQ(reader.reason(), QuietReason::kSteppedAside);
+  EXPECT_EQ(reader.cupti_version(), 130001U);
+  scribble(kStateOffset, (777ULL << 32) | 3);
+  ASSERT_TRUE(reader.drain(records));
+  EXPECT_EQ(reader.reason(), QuietReason::kSteppedAside) << "an unknown number says nothing";
+}
+
+TEST_F(ProgressRing, CounterWindowsAreAskedForAndAnswered) {
+  RingWriter writer = make_writer(16, 1000);
+  RingReader reader = RingReader::open(path_).value();
+  EXPECT_FALSE(reader.counters().value());
+  EXPECT_EQ(writer.mapping().requested_window(), 0U);
+  ASSERT_TRUE(reader.request_counters(3, 500));
+  ASSERT_TRUE(reader.stop_counters(2));
+  EXPECT_EQ(writer.mapping().requested_window(), 3U);
+  EXPECT_EQ(writer.mapping().most_window_ns(), 500U);
+  EXPECT_EQ(writer.mapping().stopped_window(), 2U);
+
+  CounterBlock answer;
+  answer.window = 3;
+  answer.begin_ns = 10;
+  answer.end_ns = 20;
+  answer.count = 2;
+  answer.values[0] = {7, 0, std::numeric_limits<double>::quiet_NaN()};
+  answer.values[1] = {8, 0, 0.25};
+  writer.mapping().publish_counters(answer);
+  const auto block = reader.counters().value();
+  ASSERT_TRUE(block);
+  EXPECT_EQ(block->window, 3U);
+  EXPECT_EQ(block->begin_ns, 1010);
+  ASSERT_EQ(block->count, 1U) << "what is no number is left out";
+  EXPECT_EQ(block->values[0].metric, 8U);
+  EXPECT_EQ(block->values[0].value, 0.25);
+}
+
+TEST_F(ProgressRing, AHalfWrittenOrImpossibleCounterAnswerIsNotTaken) {
+  RingWriter writer = make_writer(16);
+  RingReader reader = RingReader::open(path_).value();
+  writer.mapping().publish_counters({});
+  scribble(kCountersOffset, 5);
+  EXPECT_FALSE(reader.counters().value()) << "odd: being written";
+  scribble(kCountersOffset, 6);
+  EXPECT_TRUE(reader.counters().value());
+  scribble(kCountersOffset + offsetof(CounterBlock, count), 1U << 30);
+  EXPECT_FALSE(reader.counters());
+}
+
 TEST_F(ProgressRing, ImpossibleCountersAreCorruptionNotALoop) {
   RingWriter writer = make_writer(16);
   for (const std::uint64_t head : {std::uint64_t{17}, ~std::uint64_t{0}, std::uint64_t{1} << 63}) {
@@ -153,7 +209,7 @@ TEST_F(ProgressRing, RefusesWhatIsNoRingAndSaysWhy) {
     const char* why;
   };
   for (const Case& c : {Case{0, 0x1234, "magic"}, Case{8, (32ULL << 32) | 9, "version 9"},
-                        Case{8, (48ULL << 32) | 1, "record size"}, Case{16, 15, "capacity"},
+                        Case{8, (48ULL << 32) | 2, "record size"}, Case{16, 15, "capacity"},
                         Case{16, 1U << 10, "shorter"}}) {
     std::uint64_t before = 0;
     const Fd file(open(path_.c_str(), O_RDONLY));

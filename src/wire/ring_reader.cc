@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 namespace gpoeo::wire {
@@ -74,6 +75,26 @@ Result<std::uint64_t> RingReader::read_word(std::size_t offset) const {
   return word;
 }
 
+Status RingReader::write_word(std::size_t offset, std::uint64_t word) const {
+  // Never beyond the end: a file that was cut short is not grown again.
+  struct stat info {};
+  if (::fstat(file_.get(), &info) != 0) return errno_error(path_.string(), errno);
+  if (static_cast<std::size_t>(info.st_size) < offset + sizeof word) {
+    return make_error(ErrorKind::kInvalid,
+                      fmt::format("{}: progress ring is cut short", path_.string()));
+  }
+  if (::pwrite(file_.get(), &word, sizeof word, static_cast<off_t>(offset)) != sizeof word) {
+    return errno_error(path_.string(), errno);
+  }
+  return {};
+}
+
+// Wraps instead of overflowing: both numbers come from the other process.
+std::int64_t RingReader::on_timeline(std::int64_t t_ns) const {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(t_ns) +
+                                   static_cast<std::uint64_t>(header_.unix_offset_ns));
+}
+
 Status RingReader::read_records(std::uint64_t first, std::uint64_t count) {
   window_.resize(count);
   window_first_ = first;
@@ -92,12 +113,15 @@ bool RingReader::published(std::uint64_t number) const {
 Status RingReader::drain(std::vector<RingRecord>& out) {
   GPOEO_TRY(const std::uint64_t head, read_word(kHeadOffset));
   GPOEO_TRY(dropped_, read_word(kDroppedOffset));
-  std::uint32_t state = 0;
-  GPOEO_TRY_STATUS(read_exactly(file_.get(), &state, sizeof state, kStateOffset, path_));
-  if (state >= static_cast<std::uint32_t>(RingState::kRunning) &&
-      state <= static_cast<std::uint32_t>(RingState::kQuiet)) {
-    state_ = static_cast<RingState>(state);
+  std::uint32_t words[3] = {};  // state, reason, version of CUPTI
+  static_assert(kReasonOffset == kStateOffset + 4 && kCuptiVersionOffset == kStateOffset + 8);
+  GPOEO_TRY_STATUS(read_exactly(file_.get(), words, sizeof words, kStateOffset, path_));
+  if (words[0] >= static_cast<std::uint32_t>(RingState::kRunning) &&
+      words[0] <= static_cast<std::uint32_t>(RingState::kQuiet)) {
+    state_ = static_cast<RingState>(words[0]);
   }
+  if (words[1] <= kMostQuietReason) reason_ = static_cast<QuietReason>(words[1]);
+  cupti_version_ = words[2];
   if (head < tail_ || head - tail_ > header_.capacity) {
     return corrupt(fmt::format("head {} with tail {}", head, tail_));
   }
@@ -120,18 +144,46 @@ Status RingReader::drain(std::vector<RingRecord>& out) {
   } else {
     GPOEO_TRY_STATUS(read_records(tail_, end - tail_));
     for (RingRecord record : window_) {
-      // Wraps instead of overflowing: both numbers come from the other process.
-      record.t_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(record.t_ns) +
-                                              static_cast<std::uint64_t>(header_.unix_offset_ns));
+      record.t_ns = on_timeline(record.t_ns);
       out.push_back(record);
     }
   }
   stuck_at_.reset();
   tail_ = end;
-  if (::pwrite(file_.get(), &tail_, sizeof tail_, kTailOffset) != sizeof tail_) {
-    return errno_error(path_.string(), errno);
+  return write_word(kTailOffset, tail_);
+}
+
+Status RingReader::request_counters(std::uint64_t window, std::uint64_t most_ns) const {
+  GPOEO_TRY_STATUS(write_word(kRequestOffset + offsetof(CounterRequest, most_ns), most_ns));
+  return write_word(kRequestOffset + offsetof(CounterRequest, start), window);
+}
+
+Status RingReader::stop_counters(std::uint64_t window) const {
+  return write_word(kRequestOffset + offsetof(CounterRequest, stop), window);
+}
+
+Result<std::optional<CounterBlock>> RingReader::counters() const {
+  CounterBlock block;
+  GPOEO_TRY_STATUS(read_exactly(file_.get(), &block, sizeof block, kCountersOffset, path_));
+  GPOEO_TRY(const std::uint64_t after, read_word(kCountersOffset));
+  if (block.sequence == 0 || block.sequence % 2 != 0 || after != block.sequence) {
+    return std::optional<CounterBlock>{};
   }
-  return {};
+  if (block.count > kMostCounterValues) {
+    return corrupt(fmt::format("{} counter values", block.count));
+  }
+  if (static_cast<std::uint32_t>(block.error) > kMostCounterError) {
+    return corrupt(fmt::format("counter error {}", static_cast<std::uint32_t>(block.error)));
+  }
+  if (block.end_ns < block.begin_ns) return corrupt("a counter window that ends before it begins");
+  block.begin_ns = on_timeline(block.begin_ns);
+  block.end_ns = on_timeline(block.end_ns);
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < block.count; ++i) {
+    if (std::isfinite(block.values[i].value)) block.values[kept++] = block.values[i];
+  }
+  block.count = kept;
+  return std::optional(block);
 }
 
 }  // namespace gpoeo::wire

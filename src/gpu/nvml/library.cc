@@ -49,6 +49,7 @@ Getters resolve_getters(void* lib) {
   resolve(lib, g.graphics_clocks, {"nvmlDeviceGetSupportedGraphicsClocks"});
   resolve(lib, g.limit_constraints, {"nvmlDeviceGetPowerManagementLimitConstraints"});
   resolve(lib, g.default_limit, {"nvmlDeviceGetPowerManagementDefaultLimit"});
+  resolve(lib, g.set_limit, {"nvmlDeviceGetPowerManagementLimit"});
   resolve(lib, g.enforced_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
   resolve(lib, g.processes,
           {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});

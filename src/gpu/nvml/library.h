@@ -52,6 +52,7 @@ struct Getters {
   abi::Return (*graphics_clocks)(Handle, unsigned, unsigned*, unsigned*) = nullptr;
   abi::Return (*limit_constraints)(Handle, unsigned*, unsigned*) = nullptr;
   Number default_limit = nullptr;
+  Number set_limit = nullptr;  // as last set
   Number enforced_limit = nullptr;
   Processes processes = nullptr;  // _v3, or _v2 of the same layout
   abi::Return (*processes_v1)(Handle, unsigned*, abi::ProcessInfoV1*) = nullptr;

@@ -128,6 +128,18 @@ Status NvmlControls::reset_power_limit() {
   return set_power_limit(capabilities_.power_limits->standard);
 }
 
+Result<Watts> NvmlControls::power_limit_setting() {
+  constexpr std::string_view kCall = "nvmlDeviceGetPowerManagementLimit";
+  const Library& lib = session_->library();
+  if (lib.get().set_limit == nullptr) {
+    return make_error(ErrorKind::kNotSupported,
+                      fmt::format("{}: this driver has no {}", label_, kCall));
+  }
+  unsigned milliwatts = 0;
+  GPOEO_TRY_STATUS(lib.check(lib.get().set_limit(handle_, &milliwatts), label_, kCall));
+  return Watts(milliwatts * 1e-3);
+}
+
 Result<std::optional<gpu::ClockRange>> NvmlControls::lock_of(abi::ClockType type,
                                                              std::string_view what) {
   const Library& lib = session_->library();

@@ -26,6 +26,7 @@ class NvmlControls final : public gpu::Controls {
   Status reset_power_limit() override;
   Result<std::optional<gpu::ClockRange>> sm_clock_lock() override;
   Result<std::optional<gpu::ClockRange>> memory_clock_lock() override;
+  Result<Watts> power_limit_setting() override;
 
   // Whether the library has the setters of `control` at all.
   bool has(gpu::Control control) const;

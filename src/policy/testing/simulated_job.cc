@@ -41,7 +41,7 @@ class Job {
     double time_s, energy_j;
   };
   Iteration iterate(const ClockSetting& setting) {
-    const Reply reply = setting.sm ? response_(*setting.sm) : Reply{};
+    const Reply reply = setting.is_default() ? Reply{} : response_(setting);
     const double plain_s = run_.iteration_s * reply.time;
     const double drift = time_drift_.step(plain_s, random_);
     const double time_s =
@@ -130,14 +130,14 @@ Outcome simulate(const Policy& policy, const Problem& problem, const Response& r
                                     .time_error = Seconds(time.error()),
                                     .energy = Joules(energy.mean()),
                                     .energy_error = Joules(energy.error()),
-                                    .held = !in_force.sm || response(*in_force.sm).held});
+                                    .held = in_force.is_default() || response(in_force).held});
   }
   // The clock that is held: what a probe or a fresh baseline at the end interrupts still counts.
   for (const Decision& d : outcome.decisions) {
-    if (d.purpose == Purpose::kHold || d.purpose == Purpose::kLeave) outcome.held = d.setting.sm;
+    if (d.purpose == Purpose::kHold || d.purpose == Purpose::kLeave) outcome.held = d.setting;
   }
-  if (outcome.held) {
-    const Reply reply = response(*outcome.held);
+  if (!outcome.held.is_default()) {
+    const Reply reply = response(outcome.held);
     outcome.steady_saving = 1 - reply.time * reply.power;
     outcome.steady_slowdown = reply.time - 1;
   }
@@ -147,13 +147,21 @@ Outcome simulate(const Policy& policy, const Problem& problem, const Response& r
 
 Best oracle(const Problem& problem, const Response& response) {
   Best best;
-  for (const Hertz f : problem.sm_clocks) {
-    const Reply reply = response(f);
-    if (reply.time > 1 + problem.max_slowdown) continue;
+  const auto consider = [&](const ClockSetting& setting) {
+    const Reply reply = response(setting);
+    if (reply.time > 1 + problem.max_slowdown) return;
     const double saving = 1 - reply.time * reply.power;
-    if (saving > best.saving) best = {f, saving};
+    if (saving > best.saving) best = {setting, saving};
+  };
+  for (const Hertz f : problem.sm_clocks) consider({.sm = f});
+  for (const MemoryGear& gear : problem.memory_gears) {
+    for (const Hertz f : gear.sm_clocks) consider({.sm = f, .memory = gear.memory});
   }
   return best;
+}
+
+Response of_sm_clock(std::function<Reply(Hertz)> reply) {
+  return [reply = std::move(reply)](const ClockSetting& setting) { return reply(*setting.sm); };
 }
 
 std::vector<Hertz> a100_clocks() {

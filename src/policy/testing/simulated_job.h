@@ -20,7 +20,8 @@ struct Reply {
   double power = 1;
   bool held = true;
 };
-using Response = std::function<Reply(Hertz)>;
+using Response = std::function<Reply(const ClockSetting&)>;  // never asked for the default
+Response of_sm_clock(std::function<Reply(Hertz)> reply);
 
 struct Noise {
   double time_cv = 0.02;       // of single iterations
@@ -42,7 +43,7 @@ struct Outcome {
   std::vector<Observation> observations;
   std::optional<std::size_t> settled_after;  // decisions before the first kHold or kLeave
   double settled_at_s = 0;
-  std::optional<Hertz> held;                      // at the job's end; nullopt: default clocks
+  ClockSetting held{};                            // at the job's end
   double steady_saving = 0, steady_slowdown = 0;  // true, there
   double net_saving = 0, net_slowdown = 0;        // of the whole job, without noise
   unsigned clock_writes = 0;
@@ -51,9 +52,9 @@ struct Outcome {
 Outcome simulate(const Policy& policy, const Problem& problem, const Response& response,
                  const Run& run);
 
-// The best clock within the limit, from the truth; nullopt: default clocks.
+// The best setting within the limit, from the truth.
 struct Best {
-  std::optional<Hertz> sm;
+  ClockSetting setting{};
   double saving = 0;
 };
 Best oracle(const Problem& problem, const Response& response);

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/contest.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+namespace gpoeo::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kViolationMargin = 0.005;
+constexpr double kWorthSaving = 0.01;
+
+// Guards keep their journals here: in memory where the system offers it, since each first write to
+// a control is synced to the disk.
+class ScratchFolder {
+ public:
+  static Result<std::unique_ptr<ScratchFolder>> create() {
+    std::error_code failed;
+    const fs::path shared = "/dev/shm";
+    const fs::path parent = fs::is_directory(shared, failed) ? shared : fs::temp_directory_path();
+    std::string name = (parent / "gpoeo-bench-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return errno_error("cannot make " + name, errno);
+    return std::unique_ptr<ScratchFolder>(new ScratchFolder(name));
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+double quantile(std::vector<double> values, double q) {
+  std::ranges::sort(values);
+  const double place = q * static_cast<double>(values.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, values.size() - 1);
+  return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
+}
+
+// Sums over some rows.
+struct Sums {
+  double n = 0, net = 0, steady = 0, oracle = 0;
+  void add(const Row& row) {
+    n += 1;
+    net += row.run.net_saving;
+    steady += row.run.steady_saving;
+    oracle += row.oracle.saving();
+  }
+};
+
+void add_ratios(const std::map<std::size_t, Sums>& by_subject,
+                const std::map<std::uint64_t, Sums>& by_seed, Summary& s) {
+  double worth = 0;
+  for (const auto& [subject, sums] : by_subject) {
+    if (sums.oracle < kWorthSaving * sums.n) continue;
+    worth += 1;
+    s.net_ratio_each += sums.net / sums.oracle;
+    s.steady_ratio_each += sums.steady / sums.oracle;
+  }
+  if (worth > 0) {
+    s.net_ratio_each /= worth;
+    s.steady_ratio_each /= worth;
+  }
+  if (s.oracle_saving <= 0) return;
+  s.net_ratio = s.net_saving / s.oracle_saving;
+  s.steady_ratio = s.steady_saving / s.oracle_saving;
+  if (by_seed.size() < 2) return;
+  double squares = 0;
+  for (const auto& [seed, sums] : by_seed) {
+    const double off = sums.net / sums.oracle - s.net_ratio;
+    squares += off * off;
+  }
+  s.net_ratio_spread = std::sqrt(squares / static_cast<double>(by_seed.size() - 1));
+}
+
+Summary summary_of(const std::vector<Row>& rows, std::size_t contestant, std::size_t limit,
+                   double max_slowdown) {
+  Summary s{.contestant = contestant, .limit = limit};
+  std::map<std::size_t, Sums> by_subject;
+  std::map<std::uint64_t, Sums> by_seed;
+  std::vector<double> holds, writes;
+  s.worst_net_saving = 1;
+  for (const Row& row : rows) {
+    if (row.contestant != contestant || row.limit != limit) continue;
+    if (!row.error.empty()) {
+      ++s.failed;
+      continue;
+    }
+    ++s.runs;
+    by_subject[row.subject].add(row);
+    by_seed[row.seed].add(row);
+    s.oracle_saving += row.oracle.saving();
+    s.net_saving += row.run.net_saving;
+    s.net_slowdown += row.run.net_slowdown;
+    s.steady_saving += row.run.steady_saving;
+    s.steady_slowdown += row.run.steady_slowdown;
+    s.violations += is_violation(row.run.steady_slowdown, max_slowdown) ? 1 : 0;
+    s.worst_steady_slowdown = std::max(s.worst_steady_slowdown, row.run.steady_slowdown);
+    s.worst_net_saving = std::min(s.worst_net_saving, row.run.net_saving);
+    if (row.run.time_to_hold_s) holds.push_back(*row.run.time_to_hold_s);
+    writes.push_back(row.run.clock_writes);
+  }
+  if (s.runs == 0) return s;
+  const auto n = static_cast<double>(s.runs);
+  for (double* mean : {&s.oracle_saving, &s.net_saving, &s.net_slowdown, &s.steady_saving,
+                       &s.steady_slowdown, &s.violations}) {
+    *mean /= n;
+  }
+  add_ratios(by_subject, by_seed, s);
+  if (!holds.empty()) {
+    s.hold_median_s = quantile(holds, 0.5);
+    s.hold_p90_s = quantile(holds, 0.9);
+  }
+  s.writes_median = quantile(writes, 0.5);
+  return s;
+}
+
+}  // namespace
+
+bool is_violation(double steady_slowdown, double max_slowdown) {
+  return steady_slowdown > max_slowdown + kViolationMargin;
+}
+
+std::vector<Summary> summarise(const std::vector<Row>& rows, std::size_t contestants,
+                               const std::vector<double>& limits) {
+  std::vector<Summary> summaries;
+  for (std::size_t limit = 0; limit < limits.size(); ++limit) {
+    for (std::size_t c = 0; c < contestants; ++c) {
+      summaries.push_back(summary_of(rows, c, limit, limits[limit]));
+    }
+  }
+  return summaries;
+}
+
+Result<std::vector<Contestant>> contestants(const std::vector<std::string>& names) {
+  std::vector<Contestant> all;
+  for (const std::string& name : names) {
+    GPOEO_TRY(auto policy, policy::make_policy(name));
+    all.push_back({.name = name, .policy = std::move(policy)});
+  }
+  if (all.empty()) {
+    return make_error(ErrorKind::kInvalid, "no policy to run; name some with --policy");
+  }
+  return all;
+}
+
+Result<Contest> run_contest(const Suite& suite, std::vector<Contestant> contestants,
+                            const ContestOptions& options) {
+  GPOEO_TRY(const auto scratch, ScratchFolder::create());
+  Contest contest{.contestants = std::move(contestants),
+                  .truths = {},
+                  .rows = {},
+                  .summaries = {},
+                  .simulated_s = 0};
+  for (const Subject& subject : suite.subjects) {
+    GPOEO_TRY(auto truth, Truth::of(subject.job, suite.devices.at(subject.device)));
+    contest.truths.push_back(std::move(truth));
+  }
+  for (std::size_t limit = 0; limit < options.limits.size(); ++limit) {
+    for (std::size_t subject = 0; subject < suite.subjects.size(); ++subject) {
+      const Truth& truth = contest.truths[subject];
+      const twin::DeviceModel& device = suite.devices.at(suite.subjects[subject].device);
+      const Oracle best =
+          oracle(truth.points(), options.limits[limit], options.run.objective, options.run.cost_eta,
+                 device.limit_max_w / truth.default_power_w());
+      for (std::size_t c = 0; c < contest.contestants.size(); ++c) {
+        for (unsigned i = 0; i < options.seeds; ++i) {
+          contest.rows.push_back({.subject = subject,
+                                  .contestant = c,
+                                  .limit = limit,
+                                  .seed = options.first_seed + i,
+                                  .oracle = best});
+        }
+      }
+    }
+  }
+  // Each thread takes the next row and writes only there, so that the order is the same for any
+  // number of them.
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < contest.rows.size(); i = next++) {
+      Row& row = contest.rows[i];
+      const Subject& subject = suite.subjects[row.subject];
+      RunOptions run = options.run;
+      run.seed = row.seed;
+      run.max_slowdown = options.limits[row.limit];
+      run.state_dir = scratch->path() / std::to_string(i);
+      auto result = run_one(subject, suite.devices[subject.device], contest.truths[row.subject],
+                            *contest.contestants[row.contestant].policy, run);
+      if (result) {
+        row.run = std::move(*result);
+      } else {
+        row.error = result.error().text;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 1; i < options.threads; ++i) threads.emplace_back(work);
+    work();
+  }
+  for (const Row& row : contest.rows) contest.simulated_s += row.run.simulated_s;
+  contest.summaries = summarise(contest.rows, contest.contestants.size(), options.limits);
+  return contest;
+}
+
+}  // namespace gpoeo::bench

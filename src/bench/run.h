@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// One job under one policy: the real control loop, telemetry and sensors' habits on a simulated
+// card on virtual time, and what the judge says of it.
+//
+// Thread rule: run_one() may run on many threads at once; each call has a card, a clock and a state
+// folder of its own. Same arguments, same result.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/suite.h"
+#include "bench/truth.h"
+#include "policy/policy.h"
+
+namespace gpoeo::bench {
+
+enum class Progress { kLaunches, kTraces, kNone };
+
+struct RunOptions {
+  double max_slowdown = 0.05;
+  policy::Objective objective = policy::Objective::kEnergy;
+  double cost_eta = 0.5;
+  Progress progress = Progress::kLaunches;
+  double job_s = 1800;      // at default clocks
+  double noise_scale = 1;   // of all noise below and of the sensors'
+  double jitter_cv = 0.02;  // of an iteration's time (DESIGN section 11)
+  double drift_sigma = 0.003;
+  std::uint64_t seed = 0;
+  std::filesystem::path state_dir;  // exists; for the guards' journals
+};
+
+// One setting that was asked for.
+struct Step {
+  double at_s = 0;
+  policy::Purpose purpose{};
+  policy::ClockSetting setting{};
+  Response truth{};
+  std::string why;
+};
+
+struct RunResult {
+  double net_saving = 0, net_slowdown = 0;
+  double steady_saving = 0, steady_slowdown = 0;  // the truth at what is held
+  policy::ClockSetting held{};
+  std::optional<double> time_to_hold_s;
+  unsigned clock_writes = 0;
+  double iteration_s = 0;  // at default clocks
+  std::int64_t iterations = 0;
+  double simulated_s = 0;
+  std::vector<Step> steps;
+  std::vector<std::string> notes;
+};
+
+// `truth` is `subject`'s on `device`.
+Result<RunResult> run_one(const Subject& subject, const twin::DeviceModel& device,
+                          const Truth& truth, const policy::Policy& policy,
+                          const RunOptions& options);
+
+// Length of an iteration at default clocks: 0.05 to 3 s, even in the logarithm, by workload and
+// seed (DESIGN section 11).
+double iteration_period_s(const std::string& workload, std::uint64_t seed);
+
+}  // namespace gpoeo::bench
