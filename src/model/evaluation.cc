@@ -20,6 +20,7 @@ constexpr double kViolation = 0.005;  // DESIGN section 11: over the limit by mo
 struct Answers {
   std::vector<LogCurves> curves;
   std::vector<LogCurves> errors;  // standard errors of the logarithms; empty: none
+  double caution = 0;
 };
 
 void score_points(const Example& example, const Answers& answers, WorkloadScore& score,
@@ -51,6 +52,7 @@ void score_points(const Example& example, const Answers& answers, WorkloadScore&
 // The least predicted energy whose slow-down keeps the limit; the default where none does.
 void score_pick(const Example& example, const Answers& answers, const EvaluationOptions& options,
                 WorkloadScore& score) {
+  const double caution = options.caution.value_or(answers.caution);
   const double limit = std::log1p(options.max_slowdown);
   double least = 0;
   score.picked_sm_mhz = example.device.sm_mhz;
@@ -61,7 +63,7 @@ void score_pick(const Example& example, const Answers& answers, const Evaluation
       if (line.log_time[p] <= limit)
         score.oracle_saving = std::max(score.oracle_saving, -std::expm1(truth_energy));
       double time = answers.curves[l].time[p];
-      if (!answers.errors.empty()) time += options.caution * answers.errors[l].time[p];
+      if (!answers.errors.empty()) time += caution * answers.errors[l].time[p];
       if (time > limit || answers.curves[l].energy[p] >= least) continue;
       least = answers.curves[l].energy[p];
       score.picked_saving = -std::expm1(truth_energy);
@@ -81,6 +83,7 @@ Answers ask(const Predictor& predictor, const Example& example) {
   }
   const auto points = predictor.predict(example.device, example.profile, clocks);
   Answers out;
+  out.caution = predictor.facts().caution;
   std::size_t at = 0;
   for (const Line& line : example.lines) {
     LogCurves& curve = out.curves.emplace_back();

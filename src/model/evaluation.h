@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,8 @@ struct MethodScores {
 struct EvaluationOptions {
   HoldOut hold_out = HoldOut::kWorkload;
   double max_slowdown = 0.05;
-  // Picks must keep the limit with this many standard errors in hand.
-  double caution = 1.0;
+  // Picks keep the limit with this many standard errors in hand; absent: as the model says.
+  std::optional<double> caution{};
   bool baselines = true;
   TrainOptions train{};
   std::function<void(const std::string&)> progress{};

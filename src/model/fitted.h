@@ -28,9 +28,10 @@ struct Fitted {
   std::array<std::string, kTargetCount> forest_json;  // XGBoost's text; empty: no trees
   int time_rounds = 0;
   int power_rounds = 0;
-  // Half-widths of 90 % intervals on ln T and ln E, per unit of time_doubt and energy_doubt.
-  double time_spread = 0;
-  double energy_spread = 0;
+  // Half-widths of 90 % intervals on ln T and ln E, per unit of doubt(), at the default memory
+  // clock and at others.
+  std::array<double, 2> time_spread{};
+  std::array<double, 2> energy_spread{};
 };
 
 using TreeRow = std::array<float, kFeatureCount>;
@@ -48,9 +49,7 @@ void correct(PredictedLine& line, const Corrections& by, bool is_default);
 // Where a line's level is taken: the default clock, or its own highest if that is lower.
 double line_top(double least_slowdown);
 
-// How far from known a point is: 0 at the default setting, growing with the distance from it and,
-// for time, with the slow-down expected.
-double time_doubt(double sm_slowdown, double memory_slowdown, double log_time);
-double energy_doubt(double sm_slowdown, double memory_slowdown);
+// How far from known a point is: 0 at the default setting, towards 1 with the distance from it.
+double doubt(double sm_slowdown, double memory_slowdown);
 
 }  // namespace gpoeo::model

@@ -68,6 +68,7 @@ ordered_json header_of(const Fitted& fitted) {
           {"families", f.families},
           {"cv_time_error", f.cv_time_error},
           {"cv_energy_error", f.cv_energy_error},
+          {"caution", f.caution},
           {"time_rounds", fitted.time_rounds},
           {"power_rounds", fitted.power_rounds},
           {"targets", {{"time", "ratio to default clocks"}, {"energy", "ratio to default clocks"}}},
@@ -84,6 +85,8 @@ void read_header(const json& header, Fitted& fitted) {
   f.families = header.at("families").get<std::size_t>();
   f.cv_time_error = header.at("cv_time_error").get<double>();
   f.cv_energy_error = header.at("cv_energy_error").get<double>();
+  f.caution = header.at("caution").get<double>();
+  require_finite(std::array{f.cv_time_error, f.cv_energy_error, f.caution});
   fitted.time_rounds = header.at("time_rounds").get<int>();
   fitted.power_rounds = header.at("power_rounds").get<int>();
   const json& features = header.at("features");
@@ -168,10 +171,11 @@ Result<Predictor> parse_model_body(std::string_view body, std::string_view name)
     fitted->time_prior = read_numbers<kTimePriorSize>(numbers.at("time_prior"));
     read_basis(numbers.at("power_basis"), fitted->power_basis);
     read_kernel(numbers.at("power_kernel"), fitted->power_kernel);
-    fitted->time_spread = numbers.at("time_spread").get<double>();
-    fitted->energy_spread = numbers.at("energy_spread").get<double>();
-    require_finite(std::array{fitted->time_spread, fitted->energy_spread});
-    require(fitted->time_spread >= 0 && fitted->energy_spread >= 0, "a spread is negative");
+    fitted->time_spread = read_numbers<2>(numbers.at("time_spread"));
+    fitted->energy_spread = read_numbers<2>(numbers.at("energy_spread"));
+    for (const double s : {fitted->time_spread[0], fitted->time_spread[1], fitted->energy_spread[0],
+                           fitted->energy_spread[1]})
+      require(s >= 0, "a spread is negative");
     for (std::size_t t = 0; t < kTargetCount; ++t) {
       const std::string key(to_string(static_cast<Target>(t)));
       const auto found = numbers.at("forests").find(key);

@@ -68,12 +68,7 @@ void correct(PredictedLine& line, const Corrections& by, bool is_default) {
   line.scores[1] += of(Target::kPower1);
 }
 
-double time_doubt(double sm_slowdown, double memory_slowdown, double log_time) {
-  const double distance = 1 - 1 / std::max(1.0, sm_slowdown * memory_slowdown);
-  return 0.5 * distance + 0.5 * (1 - std::exp(-std::max(0.0, log_time)));
-}
-
-double energy_doubt(double sm_slowdown, double memory_slowdown) {
+double doubt(double sm_slowdown, double memory_slowdown) {
   return 1 - 1 / std::max(1.0, sm_slowdown * memory_slowdown);
 }
 
@@ -116,6 +111,7 @@ std::vector<PointPrediction> Predictor::predict(const Device& device, const Prof
 
   std::vector<PointPrediction> points;
   for (std::size_t m = 0; m < clocks.size(); ++m) {
+    const std::size_t spread = lines[m].slowdown == 1 ? 0 : 1;
     for (const double mhz : clocks[m].sm_mhz) {
       const double x = device.sm_mhz / mhz;
       // A slower memory never makes a job faster, whatever each line alone says.
@@ -132,10 +128,9 @@ std::vector<PointPrediction> Predictor::predict(const Device& device, const Prof
       p.memory_mhz = clocks[m].memory_mhz;
       p.time = std::exp(log_t);
       p.energy = std::exp(log_t + log_p);
-      p.time_error =
-          p.time * fitted_->time_spread / kNinety * time_doubt(x, lines[m].slowdown, log_t);
+      p.time_error = p.time * fitted_->time_spread[spread] / kNinety * doubt(x, lines[m].slowdown);
       p.energy_error =
-          p.energy * fitted_->energy_spread / kNinety * energy_doubt(x, lines[m].slowdown);
+          p.energy * fitted_->energy_spread[spread] / kNinety * doubt(x, lines[m].slowdown);
       points.push_back(p);
     }
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "model/boosting.h"
@@ -16,10 +17,14 @@ namespace gpoeo::model {
 namespace {
 
 constexpr std::size_t kLeastFamilies = 4;
-// Trees must take this share off the cross-validated error, or there are none; and the fewest
-// rounds within this share of the best are taken.
-constexpr double kWorthwhile = 0.02;
+// The fewest rounds whose error is within this share of the best are taken.
 constexpr double kNear = 0.005;
+constexpr double kNinety = 1.645;
+// Picks by prediction alone are judged at this limit; beyond the slack it is a violation.
+constexpr double kLimit = 0.05;
+constexpr double kSlack = 0.005;
+constexpr double kViolations = 0.10;
+constexpr double kMostCaution = 1.645;
 constexpr double kCoverage = 0.90;
 
 std::vector<LineOf> lines_of(const std::vector<const Example*>& examples) {
@@ -57,20 +62,19 @@ Priors fit_priors(const std::vector<const Example*>& examples) {
 struct HeldLine {
   LineOf line;
   std::vector<double> time_error, energy_error;  // of the logarithms
-  std::vector<double> time_doubt, energy_doubt;
+  std::vector<double> doubts;
 };
 
 HeldLine judge(const LineOf& l, const PredictedLine& predicted, double power_at_default,
                const PowerBasis& basis) {
-  HeldLine out{l, {}, {}, {}, {}};
+  HeldLine out{l, {}, {}, {}};
   for (std::size_t i = 0; i < l.line->sm_slowdown.size(); ++i) {
     const double x = l.line->sm_slowdown[i];
     const double t = log_time(predicted.shape, x);
     const double p = basis.log_power(predicted.scores, x) - power_at_default;
     out.time_error.push_back(t - l.line->log_time[i]);
     out.energy_error.push_back(t + p - l.line->log_time[i] - l.line->log_power[i]);
-    out.time_doubt.push_back(time_doubt(x, l.line->memory_slowdown, t));
-    out.energy_doubt.push_back(energy_doubt(x, l.line->memory_slowdown));
+    out.doubts.push_back(doubt(x, l.line->memory_slowdown));
   }
   return out;
 }
@@ -139,38 +143,73 @@ std::map<std::string, int> assign_folds(const Dataset& dataset, int folds) {
   return out;
 }
 
-// The fewest rounds that are nearly the best, or none.
-std::size_t choose_rounds(const std::vector<double>& errors) {
-  const double best = std::ranges::min(errors);
-  if (best > errors.front() * (1 - kWorthwhile)) return 0;
-  for (std::size_t r = 0; r < errors.size(); ++r)
-    if (errors[r] <= best * (1 + kNear)) return r;
-  return 0;
+// errors[round][line]. The fewest rounds that are nearly the best; none, unless the gain over none
+// is larger than its own standard error over the held-out lines.
+std::size_t choose_rounds(const std::vector<std::vector<double>>& errors) {
+  const double n = static_cast<double>(errors.front().size());
+  std::vector<double> means;
+  for (const auto& of_round : errors)
+    means.push_back(std::accumulate(of_round.begin(), of_round.end(), 0.0) / n);
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(means) - means.begin());
+  const double gain = means[0] - means[best];
+  double square = 0;
+  for (std::size_t i = 0; i < errors[0].size(); ++i) {
+    const double off = errors[0][i] - errors[best][i] - gain;
+    square += off * off;
+  }
+  if (n < 2 || gain <= std::sqrt(square / (n - 1) / n)) return 0;
+  for (std::size_t r = 0; r < means.size(); ++r)
+    if (means[r] <= means[best] * (1 + kNear)) return r;
+  return best;
 }
 
-// The half-width, per unit of doubt, that holds the share wanted; each line counts the same. One
-// more family than was seen is to be covered, hence the small raise of the share.
-double spread(const std::vector<HeldLine>& lines, std::size_t families, bool time) {
+// The half-width, per unit of doubt, that holds the share wanted; each line counts
+// the same.
+double spread(const std::vector<HeldLine>& lines, bool time, bool at_default) {
   std::vector<std::pair<double, double>> scores;  // score, weight
   double total = 0;
   for (const HeldLine& l : lines) {
+    if (l.line.line->is_default != at_default) continue;
     const auto& errors = time ? l.time_error : l.energy_error;
-    const auto& doubts = time ? l.time_doubt : l.energy_doubt;
     for (std::size_t i = 0; i < errors.size(); ++i) {
-      if (doubts[i] < 1e-3) continue;  // the default itself
+      if (l.doubts[i] < 1e-3) continue;  // the default itself
       const double weight = 1 / static_cast<double>(errors.size());
-      scores.emplace_back(std::abs(errors[i]) / doubts[i], weight);
+      scores.emplace_back(std::abs(errors[i]) / l.doubts[i], weight);
       total += weight;
     }
   }
   std::ranges::sort(scores);
-  const double share = std::min(1.0, kCoverage * (1 + 1 / static_cast<double>(families)));
   double sum = 0;
   for (const auto& [score, weight] : scores) {
     sum += weight;
-    if (sum >= share * total) return score;
+    if (sum >= kCoverage * total) return score;
   }
   return scores.empty() ? 0 : scores.back().first;
+}
+
+// The smallest caution with which picks at the default memory clock keep the limit in all but
+// kViolations of the held-out lines.
+double choose_caution(const std::vector<HeldLine>& lines, double time_spread) {
+  for (int step = 0;; ++step) {
+    const double caution = 0.05 * step;
+    if (caution >= kMostCaution) return kMostCaution;
+    int picks = 0, violations = 0;
+    for (const HeldLine& l : lines) {
+      if (!l.line.line->is_default) continue;
+      ++picks;
+      double least = 0, slowdown = 0;
+      for (std::size_t i = 0; i < l.time_error.size(); ++i) {
+        const double truth = l.line.line->log_time[i];
+        const double energy = truth + l.line.line->log_power[i] + l.energy_error[i];
+        const double reserve = caution * time_spread / kNinety * l.doubts[i];
+        if (truth + l.time_error[i] + reserve > std::log1p(kLimit) || energy >= least) continue;
+        least = energy;
+        slowdown = std::expm1(truth);
+      }
+      violations += slowdown > kLimit + kSlack;
+    }
+    if (violations <= kViolations * picks) return caution;
+  }
 }
 
 std::string join(const std::vector<std::string>& parts) {
@@ -207,8 +246,6 @@ Result<Predictor> train(const Dataset& dataset, const TrainOptions& options) {
     say(fmt::format("fold {}/{}: {} workloads to learn from, {} held out", f + 1, folds,
                     train_on.size(), held.size()));
   }
-  std::vector<double> time_errors(static_cast<std::size_t>(rounds) + 1);
-  std::vector<double> power_errors(time_errors.size());
   const auto judge_all = [&all](std::size_t t, std::size_t p) {
     std::vector<HeldLine> held;
     for (const Fold& fold : all)
@@ -220,15 +257,17 @@ Result<Predictor> train(const Dataset& dataset, const TrainOptions& options) {
     for (const HeldLine& l : held) sum += error(l);
     return sum / static_cast<double>(held.size());
   };
-  for (std::size_t r = 0; r < time_errors.size(); ++r) {
-    const std::vector<HeldLine> held = judge_all(r, r);
-    time_errors[r] = mean_of(held, [](const HeldLine& l) { return mean_relative(l.time_error); });
-    power_errors[r] = mean_of(held, [](const HeldLine& l) {
+  std::vector<std::vector<double>> time_errors, power_errors;
+  for (std::size_t r = 0; r <= static_cast<std::size_t>(rounds); ++r) {
+    std::vector<double>& time = time_errors.emplace_back();
+    std::vector<double>& of_power = power_errors.emplace_back();
+    for (const HeldLine& l : judge_all(r, r)) {
+      time.push_back(mean_relative(l.time_error));
       std::vector<double> power;
       for (std::size_t i = 0; i < l.time_error.size(); ++i)
         power.push_back(l.energy_error[i] - l.time_error[i]);
-      return mean_relative(power);
-    });
+      of_power.push_back(mean_relative(power));
+    }
   }
   const std::size_t time_rounds = choose_rounds(time_errors);
   const std::size_t power_rounds = choose_rounds(power_errors);
@@ -250,8 +289,10 @@ Result<Predictor> train(const Dataset& dataset, const TrainOptions& options) {
   }
   fitted->time_rounds = static_cast<int>(time_rounds);
   fitted->power_rounds = static_cast<int>(power_rounds);
-  fitted->time_spread = spread(held, families.size(), true);
-  fitted->energy_spread = spread(held, families.size(), false);
+  for (const std::size_t other : {0U, 1U}) {
+    fitted->time_spread[other] = spread(held, true, other == 0);
+    fitted->energy_spread[other] = spread(held, false, other == 0);
+  }
   ModelFacts& facts = fitted->facts;
   facts.device = options.device;
   facts.gpoeo_version = options.gpoeo_version;
@@ -259,6 +300,7 @@ Result<Predictor> train(const Dataset& dataset, const TrainOptions& options) {
   facts.training_hash = dataset.hash();
   facts.workloads = dataset.examples.size();
   facts.families = families.size();
+  facts.caution = choose_caution(held, fitted->time_spread[0]);
   facts.cv_time_error =
       mean_of(held, [](const HeldLine& l) { return mean_relative(l.time_error); });
   facts.cv_energy_error =
