@@ -107,7 +107,7 @@ Status add_table(Dataset& dataset, const response::ResponseTable& table, Device 
     example.profile.counters = at_default.counters;
     for (const response::Line& line : curves.lines()) {
       if (line.axis != response::Line::Axis::kSmClock || example.device.sm_mhz <= 0) continue;
-      Line made = make_line(curves, line, example.device.sm_mhz, at_default.setting.mem_mhz);
+      Line made = make_line(curves, line, example.device.sm_mhz, example.device.memory_mhz);
       if (made.sm_slowdown.size() >= 2) example.lines.push_back(std::move(made));
     }
     if (example.lines.empty()) continue;

@@ -115,6 +115,22 @@ void record(const Example& example, const Answers& answers, const EvaluationOpti
   into.workloads.push_back(std::move(score));
 }
 
+// Distance of two profiles: activities and power, missing ones left out.
+double distance(const Features& a, const Features& b) {
+  double sum = 0;
+  for (const Feature f :
+       {Feature::kGrActive, Feature::kSmActive, Feature::kSmOccupancy, Feature::kTensorActive,
+        Feature::kDramActive, Feature::kFp64Active, Feature::kFp32Active, Feature::kPowerFraction})
+    if (a[f] && b[f]) sum += (*a[f] - *b[f]) * (*a[f] - *b[f]);
+  return sum;
+}
+
+const Line* default_line(const Example& example) {
+  for (const Line& line : example.lines)
+    if (line.is_default) return &line;
+  return &example.lines.front();
+}
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
@@ -162,6 +178,24 @@ Result<std::vector<MethodScores>> evaluate(const Dataset& measured, const Datase
           fmt::format("{}/{} held out: {}", done, measured.examples.size(), held.workload));
   }
   return all;
+}
+
+std::string explain(const Dataset& measured, const std::string& workload) {
+  const auto found = std::ranges::find(measured.examples, workload, &Example::workload);
+  if (found == measured.examples.end() || measured.examples.size() < 2) return "";
+  const Example* nearest = nullptr;
+  for (const Example& e : measured.examples)
+    if (e.workload != workload && (!nearest || distance(e.features, found->features) <
+                                                   distance(nearest->features, found->features)))
+      nearest = &e;
+  const auto lowest = [](const Example& e) {
+    const Line& line = *default_line(e);
+    return fmt::format("time x{:.2f}, power x{:.2f}", std::exp(line.log_time.back()),
+                       std::exp(line.log_power.back()));
+  };
+  return fmt::format("at {:.0f} MHz {}; the nearest profile, {}: {}",
+                     found->device.sm_mhz / default_line(*found)->sm_slowdown.back(),
+                     lowest(*found), nearest->workload, lowest(*nearest));
 }
 
 Summary summarise(const MethodScores& scores, double max_slowdown) {

@@ -52,6 +52,10 @@ struct EvaluationOptions {
 Result<std::vector<MethodScores>> evaluate(const Dataset& measured, const Dataset& extra,
                                            const EvaluationOptions& options);
 
+// Why a workload is hard, in one line: the workload whose profile is nearest, and how differently
+// the two respond.
+std::string explain(const Dataset& measured, const std::string& workload);
+
 struct Summary {
   double time_mean = 0, time_median = 0;  // over workloads
   double energy_mean = 0, energy_median = 0;

@@ -157,7 +157,7 @@ std::size_t choose_rounds(const std::vector<std::vector<double>>& errors) {
     const double off = errors[0][i] - errors[best][i] - gain;
     square += off * off;
   }
-  if (n < 2 || gain <= std::sqrt(square / (n - 1) / n)) return 0;
+  if (n < 2 || gain <= 2 * std::sqrt(square / (n - 1) / n)) return 0;
   for (std::size_t r = 0; r < means.size(); ++r)
     if (means[r] <= means[best] * (1 + kNear)) return r;
   return best;
