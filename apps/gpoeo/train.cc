@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,9 +24,9 @@ namespace gpoeo::app {
 namespace {
 
 struct TrainVerbOptions {
-  std::vector<std::string> tables, also;
+  std::vector<std::string> tables, also, judge;
   std::string device, output, made_for, hold_out = "both", max_slowdown = "5%";
-  int rounds = 60;
+  int rounds = 200;
   bool evaluate = false, json = false, quiet = false;
 };
 
@@ -132,6 +133,15 @@ Status run(const TrainVerbOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   GPOEO_TRY(const model::Predictor predictor, model::train(all, how));
   GPOEO_TRY_STATUS(write_output_file(options.output, predictor.to_text()));
+  if (!options.judge.empty()) {
+    GPOEO_TRY(const double limit, parse_slowdown_limit(options.max_slowdown));
+    GPOEO_TRY(const model::Dataset on, read_tables(options.judge, options.device));
+    model::EvaluationOptions judging;
+    judging.max_slowdown = limit;
+    EvaluationReport report{on.sources.front(), std::nullopt, limit, {}};
+    report.methods.push_back(model::judge(predictor, on, judging));
+    options.json ? print_json({report}) : print_text(report, on);
+  }
   if (!options.quiet) {
     log::info("{}: for {}, {} workloads, trained in {:.1f} s", options.output,
               predictor.facts().device, predictor.facts().workloads,
@@ -171,6 +181,9 @@ void add_train(CLI::App& root, Invocation& invocation) {
       "GPU it is for, as the driver prints its name; default: the tables' card, or any");
   verb->add_flag("--evaluate", options->evaluate,
                  "Print how well held-out workloads are predicted, beside baselines");
+  verb->add_option(
+      "--judge", options->judge,
+      "Tables to judge the finished model on; their workloads must be none of its own");
   verb->add_option("--hold-out", options->hold_out, "workload, family or both")
       ->check(CLI::IsMember({"workload", "family", "both"}))
       ->capture_default_str();

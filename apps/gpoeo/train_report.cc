@@ -54,8 +54,9 @@ nlohmann::ordered_json json_of(const MethodScores& method, double max_slowdown) 
   return out;
 }
 
-const char* to_string(model::HoldOut hold_out) {
-  return hold_out == model::HoldOut::kWorkload ? "workload" : "family";
+const char* to_string(const std::optional<model::HoldOut>& hold_out) {
+  if (!hold_out) return "set";
+  return *hold_out == model::HoldOut::kWorkload ? "workload" : "family";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Prints what `gpoeo train --evaluate` found, as text (docs/models.md shows it) or JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace gpoeo::app {
 
 struct EvaluationReport {
   std::string title;
-  model::HoldOut hold_out = model::HoldOut::kWorkload;
+  std::optional<model::HoldOut> hold_out{};  // absent: a set of its own
   double max_slowdown = 0.05;
   std::vector<model::MethodScores> methods;  // ours first
 };

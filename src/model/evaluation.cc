@@ -180,6 +180,13 @@ Result<std::vector<MethodScores>> evaluate(const Dataset& measured, const Datase
   return all;
 }
 
+MethodScores judge(const Predictor& predictor, const Dataset& on,
+                   const EvaluationOptions& options) {
+  MethodScores scores{"gpoeo, model as it is", true, {}, {}, {}};
+  for (const Example& e : on.examples) record(e, ask(predictor, e), options, scores);
+  return scores;
+}
+
 std::string explain(const Dataset& measured, const std::string& workload) {
   const auto found = std::ranges::find(measured.examples, workload, &Example::workload);
   if (found == measured.examples.end() || measured.examples.size() < 2) return "";

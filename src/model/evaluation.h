@@ -52,6 +52,9 @@ struct EvaluationOptions {
 Result<std::vector<MethodScores>> evaluate(const Dataset& measured, const Dataset& extra,
                                            const EvaluationOptions& options);
 
+// One model, as it is, on workloads that are not in its training set (the caller sees to that).
+MethodScores judge(const Predictor& predictor, const Dataset& on, const EvaluationOptions& options);
+
 // Why a workload is hard, in one line: the workload whose profile is nearest, and how differently
 // the two respond.
 std::string explain(const Dataset& measured, const std::string& workload);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace gpoeo::model {
 namespace {
@@ -53,6 +54,20 @@ Result<Forest> Forest::from_xgboost(const nlohmann::json& booster, std::size_t f
     return make_error(ErrorKind::kInvalid, fmt::format("trees: {}", error.what()));
   }
   return forest;
+}
+
+nlohmann::json Forest::essentials(const nlohmann::json& booster) {
+  nlohmann::json trees = nlohmann::json::array();
+  for (const auto& tree : booster.at("learner").at("gradient_booster").at("model").at("trees")) {
+    nlohmann::json kept;
+    for (const char* field :
+         {"left_children", "right_children", "split_indices", "split_conditions", "default_left"})
+      kept[field] = tree.at(field);
+    trees.push_back(std::move(kept));
+  }
+  nlohmann::json out;
+  out["learner"]["gradient_booster"]["model"]["trees"] = std::move(trees);
+  return out;
 }
 
 float Forest::predict(std::span<const float> features) const {

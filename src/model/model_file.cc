@@ -4,7 +4,7 @@
 //   gpoeo-model 1 crc32=XXXXXXXX bytes=N          over all that follows this line
 //   { header: device, version, features with units, training set, errors ... }
 //   ---
-//   { numbers: the priors, and each forest as XGBoost writes it }
+//   { numbers: the priors, and each forest in XGBoost's JSON fields, those that predict }
 #include <fmt/format.h>
 #include <zlib.h>
 

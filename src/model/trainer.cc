@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kLeastFamilies = 4;
 // The fewest rounds whose error is within this share of the best are taken.
 constexpr double kNear = 0.005;
+constexpr int kRoundsAtLeast = 20;
 constexpr double kNinety = 1.645;
 // Picks by prediction alone are judged at this limit; beyond the slack it is a violation.
 constexpr double kLimit = 0.05;
@@ -236,7 +237,11 @@ Result<Predictor> train(const Dataset& dataset, const TrainOptions& options) {
   };
   const int folds = std::min(options.folds, static_cast<int>(families.size()));
   const std::map<std::string, int> fold_of = assign_folds(dataset, folds);
-  const int rounds = options.trees ? options.rounds : 0;
+  std::size_t line_count = 0;
+  for (const Example& e : dataset.examples) line_count += e.lines.size();
+  // Few lines carry few trees: more would only cost time to refuse.
+  const int rounds =
+      options.trees ? std::min(options.rounds, kRoundsAtLeast + static_cast<int>(line_count)) : 0;
   std::vector<Fold> all;
   for (int f = 0; f < folds; ++f) {
     std::vector<const Example*> train_on, held;
@@ -285,7 +290,7 @@ Result<Predictor> train(const Dataset& dataset, const TrainOptions& options) {
     if (boosted.json[t].empty()) continue;
     const auto json = nlohmann::json::parse(boosted.json[t], nullptr, false);
     GPOEO_TRY(fitted->forests[t], Forest::from_xgboost(json, kFeatureCount));
-    fitted->forest_json[t] = std::move(boosted.json[t]);
+    fitted->forest_json[t] = Forest::essentials(json).dump();
   }
   fitted->time_rounds = static_cast<int>(time_rounds);
   fitted->power_rounds = static_cast<int>(power_rounds);

@@ -18,7 +18,7 @@ struct TrainOptions {
   std::string device = "any";  // the GPU the model is for, as its driver prints the name
   std::string gpoeo_version = "unknown";
   int folds = 6;                                       // at most; each holds out whole families
-  int rounds = 60;                                     // of boosting, at most
+  int rounds = 200;                                    // of boosting, at most
   bool trees = true;                                   // false: the physical prior alone
   std::function<void(const std::string&)> progress{};  // one line at a time
 };
