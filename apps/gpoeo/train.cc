@@ -83,7 +83,7 @@ Status evaluate(const TrainVerbOptions& options, const model::Dataset& measured,
     if (!also.examples.empty()) {
       how.train.trees = true;
       GPOEO_TRY(auto more, model::evaluate(measured, also, how));
-      more.front().method = "gpoeo + generated jobs";
+      more.front().method = "gpoeo, --also tables too";
       report.methods.insert(report.methods.begin() + 2, std::move(more.front()));
     }
     if (!options.json) print_text(report, measured);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kUnit = 0.05;  // of ln T and ln P: errors beyond count linearly
 constexpr std::size_t kPointsPerLine = 12;
-constexpr BoosterOptions kBoosting{.depth = 3, .rate = 0.1, .ridge = 8, .least_weight = 1};
+constexpr BoosterOptions kBoosting{.depth = 4, .rate = 0.1, .ridge = 8, .least_weight = 1};
 
 std::size_t index(Target t) { return static_cast<std::size_t>(t); }
 bool of_time(std::size_t target) { return target <= index(Target::kLevel); }

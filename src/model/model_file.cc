@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/file.h"
 #include "model/fitted.h"
@@ -237,6 +239,32 @@ Result<Predictor> Predictor::parse(std::string_view text, std::string_view name)
 Result<Predictor> Predictor::load(const std::filesystem::path& path) {
   GPOEO_TRY(const std::string text, read_file(path, kMostBytes));
   return parse(text, path.string());
+}
+
+std::string model_file_name(std::string_view device_name) {
+  std::string name;
+  for (const char c : device_name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter))
+      name.push_back(static_cast<char>(std::tolower(letter)));
+    else if (!name.empty() && name.back() != '-')
+      name.push_back('-');
+  }
+  return name + ".gpoeo-model";
+}
+
+Result<Predictor> Predictor::load_for(const Device& device, const std::filesystem::path& folder) {
+  const std::filesystem::path own = folder / model_file_name(device.name);
+  const std::filesystem::path any = folder / model_file_name("any");
+  std::error_code ignored;
+  const bool has_own = std::filesystem::exists(own, ignored);
+  if (!has_own && !std::filesystem::exists(any, ignored))
+    return make_error(ErrorKind::kNotFound,
+                      fmt::format("no model for {}: neither {} nor {} is there", device.name,
+                                  own.string(), any.string()));
+  GPOEO_TRY(Predictor predictor, load(has_own ? own : any));
+  GPOEO_TRY_STATUS(predictor.check_fits(device));
+  return predictor;
 }
 
 }  // namespace gpoeo::model

@@ -113,6 +113,41 @@ TEST(ModelFile, RefusesBodiesThatDoNotHoldTogether) {
   EXPECT_NE(broken("\n---\n", "\n"), "");
 }
 
+TEST(ModelFile, FoundByTheCardsNameElseForAny) {
+  const auto folder = std::filesystem::temp_directory_path() / "gpoeo_model_file_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto nothing = Predictor::load_for(test_card(), folder);
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().kind, ErrorKind::kNotFound);
+  ASSERT_TRUE(
+      write_output_file(folder / "any.gpoeo-model", train(synthetic_set(12), {})->to_text()));
+  EXPECT_EQ(Predictor::load_for(test_card(), folder)->facts().device, "any");
+  ASSERT_TRUE(write_output_file(folder / "test-card.gpoeo-model", model_text()));
+  EXPECT_EQ(Predictor::load_for(test_card(), folder)->facts().device, "Test Card");
+  // A file under another card's name is still another card's.
+  ASSERT_TRUE(write_output_file(folder / model_file_name("Other (Card)"), model_text()));
+  Device other = test_card();
+  other.name = "Other (Card)";
+  EXPECT_EQ(Predictor::load_for(other, folder).error().kind, ErrorKind::kNotSupported);
+  std::filesystem::remove_all(folder);
+}
+
+// The models that are shipped load, are for the card they are named after, and are sane.
+TEST(ModelFile, ShippedModels) {
+  int models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(GPOEO_SOURCE_DIR "/data/models")) {
+    if (entry.path().extension() != ".gpoeo-model") continue;
+    ++models;
+    EXPECT_LT(entry.file_size(), 1000000U) << entry.path();
+    const auto model = Predictor::load(entry.path());
+    ASSERT_TRUE(model) << model.error().text;
+    EXPECT_EQ(entry.path().filename(), model_file_name(model->facts().device));
+    EXPECT_GE(model->facts().families, 10U);
+  }
+  EXPECT_EQ(models, 6);
+}
+
 TEST(ModelFile, LoadNamesTheFile) {
   const auto missing = Predictor::load("/nonexistent/m.model");
   ASSERT_FALSE(missing);

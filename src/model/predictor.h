@@ -59,6 +59,9 @@ class Predictor {
   // `text`: a whole model file. `name` names it in messages.
   static Result<Predictor> parse(std::string_view text, std::string_view name);
   static Result<Predictor> load(const std::filesystem::path& path);
+  // The model in `folder` for this GPU by its file name, or the one for any GPU; kNotFound names
+  // both.
+  static Result<Predictor> load_for(const Device& device, const std::filesystem::path& folder);
   // Refuses a model of another GPU (kNotSupported) in one line that names both.
   Status check_fits(const Device& device) const;
 
@@ -71,5 +74,8 @@ class Predictor {
  private:
   std::shared_ptr<const Fitted> fitted_;
 };
+
+// "nvidia-a100-sxm4-80gb.gpoeo-model": what a model for the GPU of this name is called.
+std::string model_file_name(std::string_view device_name);
 
 }  // namespace gpoeo::model

@@ -188,26 +188,39 @@ double spread(const std::vector<HeldLine>& lines, bool time, bool at_default) {
   return scores.empty() ? 0 : scores.back().first;
 }
 
-// The smallest caution with which picks at the default memory clock keep the limit in all but
-// kViolations of the held-out lines.
-double choose_caution(const std::vector<HeldLine>& lines, double time_spread) {
+// The truth of what would be picked among an example's lines: the least predicted energy whose time
+// keeps the limit with `caution` standard errors in hand.
+double picked_slowdown(std::span<const HeldLine> lines, double caution,
+                       const std::array<double, 2>& time_spread) {
+  double least = 0, slowdown = 0;
+  for (const HeldLine& l : lines) {
+    const double error = caution * time_spread[l.line.line->is_default ? 0 : 1] / kNinety;
+    for (std::size_t i = 0; i < l.time_error.size(); ++i) {
+      const double truth = l.line.line->log_time[i];
+      const double energy = truth + l.line.line->log_power[i] + l.energy_error[i];
+      if (truth + l.time_error[i] + error * l.doubts[i] > std::log1p(kLimit) || energy >= least)
+        continue;
+      least = energy;
+      slowdown = std::expm1(truth);
+    }
+  }
+  return slowdown;
+}
+
+// The smallest caution with which picks keep the limit in all but kViolations of the held-out
+// examples.
+double choose_caution(std::span<const HeldLine> lines, const std::array<double, 2>& time_spread) {
   for (int step = 0;; ++step) {
     const double caution = 0.05 * step;
     if (caution >= kMostCaution) return kMostCaution;
     int picks = 0, violations = 0;
-    for (const HeldLine& l : lines) {
-      if (!l.line.line->is_default) continue;
+    for (std::size_t first = 0; first < lines.size();) {
+      std::size_t end = first + 1;
+      while (end < lines.size() && lines[end].line.example == lines[first].line.example) ++end;
       ++picks;
-      double least = 0, slowdown = 0;
-      for (std::size_t i = 0; i < l.time_error.size(); ++i) {
-        const double truth = l.line.line->log_time[i];
-        const double energy = truth + l.line.line->log_power[i] + l.energy_error[i];
-        const double reserve = caution * time_spread / kNinety * l.doubts[i];
-        if (truth + l.time_error[i] + reserve > std::log1p(kLimit) || energy >= least) continue;
-        least = energy;
-        slowdown = std::expm1(truth);
-      }
-      violations += slowdown > kLimit + kSlack;
+      violations += picked_slowdown(lines.subspan(first, end - first), caution, time_spread) >
+                    kLimit + kSlack;
+      first = end;
     }
     if (violations <= kViolations * picks) return caution;
   }
@@ -305,7 +318,7 @@ Result<Predictor> train(const Dataset& dataset, const TrainOptions& options) {
   facts.training_hash = dataset.hash();
   facts.workloads = dataset.examples.size();
   facts.families = families.size();
-  facts.caution = choose_caution(held, fitted->time_spread[0]);
+  facts.caution = choose_caution(held, fitted->time_spread);
   facts.cv_time_error =
       mean_of(held, [](const HeldLine& l) { return mean_relative(l.time_error); });
   facts.cv_energy_error =

@@ -102,8 +102,12 @@ TEST(Predict, TimeNeverFallsWhenAClockFalls) {
         ASSERT_GT(p.time, 0);
         ASSERT_GT(p.energy, 0);
         ASSERT_GE(p.time_error, 0);
-        if (s > 0) ASSERT_LE(p.time, points[m * n + s - 1].time + 1e-12) << m << " " << s;
-        if (m > 0) ASSERT_GE(p.time, points[(m - 1) * n + s].time - 1e-12) << m << " " << s;
+        if (s > 0) {
+          ASSERT_LE(p.time, points[m * n + s - 1].time + 1e-12) << m << " " << s;
+        }
+        if (m > 0) {
+          ASSERT_GE(p.time, points[(m - 1) * n + s].time - 1e-12) << m << " " << s;
+        }
       }
   }
 }
@@ -116,19 +120,20 @@ TEST(Predict, DoubtGrowsWithTheDistance) {
   EXPECT_GT(points[1].time_error / points[1].time, points[2].time_error / points[2].time);
 }
 
-// On a law that the response can follow, held-out workloads are known within a few per cent and
-// the intervals hold about what they say.
-TEST(Evaluate, HeldOutWorkloadsOfAKnownLaw) {
+// On a law that the response can follow, held-out families are known within a few per cent, far
+// better than without counters, and the intervals hold about what they say.
+TEST(Evaluate, HeldOutFamiliesOfAKnownLaw) {
   EvaluationOptions options;
   options.hold_out = HoldOut::kFamily;
-  const auto methods = evaluate(synthetic_set(40), {}, options);
+  options.train.rounds = 40;
+  const auto methods = evaluate(synthetic_set(20), {}, options);
   ASSERT_TRUE(methods) << methods.error().text;
   const Summary ours = summarise(methods->front(), 0.05);
   EXPECT_LT(ours.time_mean, 0.03);
   EXPECT_LT(ours.energy_mean, 0.03);
   EXPECT_GT(ours.time_covered, 0.80);
-  const Summary plain = summarise((*methods)[1], 0.05);
-  EXPECT_LT(ours.time_mean, plain.time_mean);
+  const Summary blind = summarise(methods->back(), 0.05);
+  EXPECT_LT(ours.time_mean, 0.5 * blind.time_mean);
 }
 
 }  // namespace
