@@ -17,8 +17,8 @@ train() { "$gpoeo" train "$@" 2>&1 | grep -E 'held out: time|trained in|loaded i
 
 train data/tables/a100.csv --device a100 -o "$out/nvidia-a100-sxm4-80gb.gpoeo-model"
 train data/tables/titanx.csv data/tables/titanx_micro.csv --device titanx \
-  -o "$out/$(basename nvidia-geforce-gtx-titan-x).gpoeo-model"
-for card in rtx3080ti:nvidia-geforce-rtx-3080-ti h200:nvidia-h200 v100:nvidia-v100; do
+  -o "$out/nvidia-geforce-gtx-titan-x.gpoeo-model"
+for card in rtx3080ti:nvidia-geforce-rtx-3080-ti h200:nvidia-h200 v100:tesla-v100-sxm2-16gb; do
   key=${card%%:*}
   "$gpoeo" twin corpus --device "$key" --jobs 400 --seed 1 --points 14 -o "$corpus/$key.csv"
   train "$corpus/$key.csv" --device "$key" -o "$out/${card#*:}.gpoeo-model"

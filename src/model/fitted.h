@@ -25,7 +25,8 @@ struct Fitted {
   PowerBasis power_basis;
   PowerKernel power_kernel;
   std::array<Forest, kTargetCount> forests;
-  std::array<std::string, kTargetCount> forest_json;  // XGBoost's text; empty: no trees
+  std::array<std::string, kTargetCount> forest_json;  // of a trained one; empty: no trees
+  std::string body;                                   // of a loaded one: its file's text
   int time_rounds = 0;
   int power_rounds = 0;
   // Half-widths of 90 % intervals on ln T and ln E, per unit of doubt(), at the default memory

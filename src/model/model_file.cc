@@ -167,6 +167,7 @@ Result<Predictor> parse_model_body(std::string_view body, std::string_view name)
   const std::size_t rule = body.find(kRule);
   if (rule == std::string_view::npos) return bad(name, "no line '---' behind its header");
   auto fitted = std::make_shared<Fitted>();
+  fitted->body = body;
   try {
     read_header(json::parse(body.substr(0, rule)), *fitted);
     const json numbers = json::parse(body.substr(rule + kRule.size()));
@@ -185,7 +186,6 @@ Result<Predictor> parse_model_body(std::string_view body, std::string_view name)
       auto forest = Forest::from_xgboost(*found, kFeatureCount);
       if (!forest) return bad(name, fmt::format("{}, {}", key, forest.error().text));
       fitted->forests[t] = std::move(*forest);
-      fitted->forest_json[t] = found->dump();
     }
   } catch (const json::exception& error) {
     return bad(name, error.what());
@@ -194,10 +194,13 @@ Result<Predictor> parse_model_body(std::string_view body, std::string_view name)
 }
 
 std::string Predictor::to_text() const {
-  std::string body = header_of(*fitted_).dump(1);
-  body.append(kRule);
-  body.append(numbers_of(*fitted_).dump());
-  body.append("\n");
+  std::string body = fitted_->body;
+  if (body.empty()) {
+    body = header_of(*fitted_).dump(1);
+    body.append(kRule);
+    body.append(numbers_of(*fitted_).dump());
+    body.append("\n");
+  }
   std::string out =
       fmt::format("{}{} crc32={:08x} bytes={}\n", kMagic, kFormat, checksum(body), body.size());
   out.append(body);
