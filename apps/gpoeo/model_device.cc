@@ -11,6 +11,18 @@
 #include "twin/device_spec.h"
 
 namespace gpoeo::app {
+namespace {
+
+// Our tables say in their head whether anything in them is measured.
+std::string_view origin(const std::vector<std::string>& comments) {
+  for (const std::string& comment : comments) {
+    if (comment.find("SIMULATED") != std::string::npos) return "simulated";
+    if (comment.find("Measured on real hardware") != std::string::npos) return "measured";
+  }
+  return "of unstated origin";
+}
+
+}  // namespace
 
 Result<KnownDevice> known_device(std::string_view name_or_path) {
   GPOEO_TRY(const twin::DeviceModel d, twin::find_device(name_or_path));
@@ -43,7 +55,8 @@ Status add_table_argument(model::Dataset& dataset, const std::string& argument,
                                   argument, argument));
   GPOEO_TRY(const KnownDevice known, known_device(device));
   GPOEO_TRY(response::ResponseTable table, response::read_response_table(path));
-  table.source = fmt::format("{} on {}", path.filename().string(), known.device.name);
+  table.source = fmt::format("{} ({}) on {}", path.filename().string(), origin(table.comments),
+                             known.device.name);
   model::Families families;
   const std::filesystem::path beside = path.parent_path() / "families.csv";
   std::error_code ignored;
