@@ -17,6 +17,7 @@ ALLOWED = {
     "wire": {"base"},
     "inject": {"base", "wire"},  # of base only activity.h: see below
     "response": {"base"},
+    "model": {"base", "response"},
     "gpu": {"base"},
     "gpu/nvml": {"base", "gpu"},
     "twin": {"base", "gpu", "response"},
