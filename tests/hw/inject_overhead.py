@@ -52,6 +52,11 @@ class Drain(threading.Thread):
         return env
 
 
+def pin(pid):
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(thread), CORES)
+
+
 def turn(process):
     process.stdin.write("go\n")
     process.stdin.flush()
@@ -66,9 +71,10 @@ def compare_loops(names, drain, library, options):
                 processes[name, inject, run] = subprocess.Popen(
                     [sys.executable, str(HERE / "loops.py"), name, "--turns", "--seconds", str(options.seconds)],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                    env=drain.environment(library, inject), preexec_fn=lambda: os.sched_setaffinity(0, CORES))
+                    env=drain.environment(library, inject))
     for process in processes.values():
         assert process.stdout.readline().strip() == "ready"
+        pin(process.pid)  # not before: starting takes every core there is
     for name in names:
         ratios, times = [], {False: [], True: []}
         for round_ in range(options.rounds):
