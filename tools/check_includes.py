@@ -17,6 +17,7 @@ ALLOWED = {
     "wire": {"base"},
     "inject": {"wire"},
     "response": {"base"},
+    "model": {"base", "response"},
     "gpu": {"base"},
     "gpu/nvml": {"base", "gpu"},
     "twin": {"base", "gpu", "response"},

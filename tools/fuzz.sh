@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
-targets=(ring_fuzz trace_csv_fuzz launch_csv_fuzz launch_repeats_fuzz response_table_fuzz)
+targets=(ring_fuzz trace_csv_fuzz launch_csv_fuzz launch_repeats_fuzz response_table_fuzz model_file_fuzz)
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --parallel "$(nproc)" --target "${targets[@]}" >/dev/null
 run() {

@@ -49,12 +49,12 @@ Changed:    seven files joined; run_time -> time_s, power_usage -> power_w, sm_a
 """
 
 TITANX_SOURCE = """\
-titanx.csv
+titanx.csv titanx_micro.csv
 Author:     INESC-ID, Instituto Superior Tecnico, Universidade de Lisboa
 Repository: https://github.com/hpc-ulisboa/gpuPTXModel
 Licence:    BSD-3-Clause (titanx.LICENSE.txt)
-Measured:   on a real NVIDIA GTX Titan X (Maxwell): 16 core clocks x 2 memory clocks, the application
-            set of the source (its micro-benchmarks are not taken).
+Measured:   on a real NVIDIA GTX Titan X (Maxwell): 16 core clocks x 2 memory clocks; titanx.csv the
+            source's applications, titanx_micro.csv its micro-benchmarks.
 Changed:    name lines turned into a workload column; time from ms to s; the energy column left out
             (it is time * power). stencil2d occurs twice with different figures (at the highest
             clocks 2.549 and 4.262 ms; up to 1.79 times apart), so these are two workloads and
@@ -113,11 +113,11 @@ def a100(source):
     return render(comments, HEADER + COUNTERS, rows)
 
 
-def titanx(source):
+def titanx(source, folder):
     rows = []
     seen = {}
     workload = None
-    path = source / "titanx_dvfs" / "realbenchmarks" / "aggregated_dataset_gtxtitanx.csv"
+    path = source / "titanx_dvfs" / folder / "aggregated_dataset_gtxtitanx.csv"
     with open(path, newline="", encoding="utf-8") as file:
         for fields in csv.reader(file):
             if len(fields) == 1:
@@ -174,7 +174,8 @@ def zeus_profiles(source, card):
 
 def outputs(source):
     """Name -> content of every file under data/tables/ that this script owns."""
-    files = {"a100.csv": a100(source), "titanx.csv": titanx(source)}
+    files = {"a100.csv": a100(source), "titanx.csv": titanx(source, "realbenchmarks"),
+             "titanx_micro.csv": titanx(source, "microbenchmarks")}
     for card in ZEUS_CARDS:
         files[f"zeus_{card}.csv"] = zeus_summary(source, card)
     for card in ("a40", "v100"):

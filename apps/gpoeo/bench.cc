@@ -50,7 +50,6 @@ Result<T> one_of(std::string_view flag, const std::string& word,
 Status read_words(BenchOptions& options) {
   using bench::Progress;
   using bench::Sensors;
-  using policy::Objective;
   bench::RunOptions& run = options.contest.run;
   GPOEO_TRY(run.progress, one_of<Progress>("--progress", options.progress,
                                            {{"launches", Progress::kLaunches},
@@ -58,11 +57,7 @@ Status read_words(BenchOptions& options) {
                                             {"none", Progress::kNone}}));
   GPOEO_TRY(run.sensors, one_of<Sensors>("--sensors", options.sensors,
                                          {{"fine", Sensors::kFine}, {"device", Sensors::kDevice}}));
-  GPOEO_TRY(run.objective, one_of<Objective>("--objective", options.objective,
-                                             {{"energy", Objective::kEnergy},
-                                              {"edp", Objective::kEdp},
-                                              {"ed2p", Objective::kEd2p},
-                                              {"cost", Objective::kCost}}));
+  GPOEO_TRY(run.objective, policy::parse_objective(options.objective));
   return {};
 }
 

@@ -53,6 +53,8 @@ int main(int argc, char** argv) {
   add_guardian(root, invocation);
   add_detect(root, invocation);
   add_compare(root, invocation);
+  add_train(root, invocation);
+  add_predict(root, invocation);
   add_bench(root, invocation);
   try {
     root.parse(argc, argv);

@@ -102,6 +102,8 @@ Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::
   input.progress = prepared->progress.get();
   input.policy = prepared->policy.get();
   input.max_slowdown = options.max_slowdown;
+  input.objective = options.objective;
+  input.cost_eta = options.cost_eta;
   return prepared;
 }
 

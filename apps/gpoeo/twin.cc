@@ -11,7 +11,8 @@
 namespace gpoeo::app {
 
 void add_twin(CLI::App& root, Invocation& invocation) {
-  auto* twin = root.add_subcommand("twin", "Simulated GPUs: list, show, up, down, exec, fault");
+  auto* twin =
+      root.add_subcommand("twin", "Simulated GPUs: list, show, up, down, exec, fault, corpus");
   twin->require_subcommand(1);
   auto options = std::make_shared<TwinOptions>();
   const auto set_action = [&invocation, options](CLI::App* verb,
@@ -58,6 +59,23 @@ void add_twin(CLI::App& root, Invocation& invocation) {
     options->command = given_command(*exec_verb, invocation);
     invocation.action = [options] { return twin_exec(*options); };
   });
+
+  auto* corpus_verb = twin->add_subcommand(
+      "corpus", "Response table of generated jobs at every clock of a device, to train on");
+  corpus_verb->add_option("--device", options->device, "A device of 'gpoeo twin list', or a file")
+      ->required();
+  auto* jobs = corpus_verb->add_option("--jobs", options->jobs, "How many; default 200")
+                   ->check(CLI::Range(1, 9999));
+  corpus_verb->add_option("--seed", options->seed, "Of what is drawn; default 1");
+  corpus_verb->add_option("--suite", options->suite, "The jobs of a suite instead (twin-71)")
+      ->excludes(jobs);
+  corpus_verb
+      ->add_option("--points", options->points,
+                   "At most so many SM clocks for each memory clock; default all")
+      ->check(CLI::Range(2, 256));
+  corpus_verb->add_option("-o,--output", options->output, "File to write; default stdout");
+  corpus_verb->footer("Example: gpoeo twin corpus --device a100 --jobs 200 --seed 1 -o corpus.csv");
+  set_action(corpus_verb, twin_corpus);
 
   auto* fault_verb = twin->add_subcommand("fault", "Make a twin that is up fail on demand");
   fault_verb->add_option("name", options->name, "Its name")->required();

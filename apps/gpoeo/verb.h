@@ -43,8 +43,10 @@ void add_detect(CLI::App& root, Invocation& invocation);
 void add_doctor(CLI::App& root, Invocation& invocation);
 void add_guardian(CLI::App& root, Invocation& invocation);
 void add_monitor(CLI::App& root, Invocation& invocation);
+void add_predict(CLI::App& root, Invocation& invocation);
 void add_reset(CLI::App& root, Invocation& invocation);
 void add_run(CLI::App& root, Invocation& invocation);
+void add_train(CLI::App& root, Invocation& invocation);
 void add_twin(CLI::App& root, Invocation& invocation);
 
 }  // namespace gpoeo::app

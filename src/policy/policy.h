@@ -116,6 +116,9 @@ class Policy {
                           std::span<const Observation> observations) const = 0;
 };
 
+// "energy", "edp", "ed2p" or "cost"; kInvalid lists them.
+Result<Objective> parse_objective(std::string_view name);
+
 // "search" (measured search on the SM clock), "default", "static:MHz". kInvalid with the list of
 // names for anything else.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name);

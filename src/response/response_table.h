@@ -6,7 +6,8 @@
 // Columns come in any order; `workload`, `time_s` and `power_w` must be there, and at least one of
 // `sm_clock_mhz` and `power_limit_w`. Byte-order mark, CRLF, blank lines and comment lines (first
 // character '#') are fine. An empty field is unknown. A counter column that we do not know is an
-// error. Rows of one workload at one setting are repeats: they are averaged and their scatter kept.
+// error. Rows of one workload at one setting are repeats: they are averaged and their scatter kept;
+// of four and more, those far from their median are left out.
 //
 // The default setting of a workload is the row with `default` in both clock columns (with the
 // highest power limit, where there are several); without one it is the row with the highest memory
@@ -82,6 +83,8 @@ struct Point {
   std::optional<double> power_w{};  // mean over that time
   CounterValues counters{};
   int repeats = 1;
+  // Times and powers among the repeats that were not averaged: far off where four or more agree.
+  int left_out = 0;
   // Sample standard deviation over mean of the repeats; absent for fewer than two values.
   std::optional<double> time_scatter{};
   std::optional<double> power_scatter{};

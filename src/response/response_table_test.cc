@@ -90,6 +90,25 @@ TEST(ResponseTable, RepeatsAreAveragedAndTheirScatterKept) {
   EXPECT_EQ(table.workloads[0].points[1].time_scatter, std::nullopt);
 }
 
+TEST(ResponseTable, ARepeatFarFromThreeThatAgreeIsLeftOut) {
+  const auto table = parse_rows(
+      "a,1000,,,1.00,100\n"
+      "a,1000,,,1.01,101\n"
+      "a,1000,,,1.02,150\n"
+      "a,1000,,,2.00,102\n"
+      "b,1000,,,1.00,100\n"
+      "b,1000,,,1.01,101\n"
+      "b,1000,,,2.00,102\n");
+  const Point& four = table.workloads.at(0).points.at(0);
+  EXPECT_EQ(four.repeats, 4);
+  EXPECT_EQ(four.left_out, 2);
+  EXPECT_NEAR(*four.time_s, 1.01, 1e-12);
+  EXPECT_NEAR(*four.power_w, 101, 1e-12);
+  const Point& three = table.workloads.at(1).points.at(0);
+  EXPECT_EQ(three.left_out, 0);
+  EXPECT_NEAR(*three.time_s, 4.01 / 3, 1e-12);
+}
+
 TEST(ResponseTable, DefaultRowWinsOverHighestClocks) {
   const auto table = parse_rows(
       "a,2000,9501,,1.0,300\n"

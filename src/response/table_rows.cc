@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <span>
 #include <tuple>
 
 #include "base/text.h"
+#include "response/robust.h"
 
 namespace gpoeo::response {
 namespace {
@@ -181,29 +183,41 @@ Result<std::string> parse_name(const Row& row, const Columns& columns) {
   return std::string(name);
 }
 
-// Mean and scatter of repeats, by Welford's recurrence.
+// Mean and scatter of repeats. Of four and more, one that lies far from their median (both 5 % of
+// it and six of the standard deviations that the middle half of them would have) is left out: a
+// run that something else disturbed. Fewer cannot say which of them is wrong.
 class Repeats {
  public:
   void add(const std::optional<double>& value) {
-    if (!value) return;
-    ++count_;
-    const double delta = *value - mean_;
-    mean_ += delta / count_;
-    squares_ += delta * (*value - mean_);
+    if (value) values_.push_back(*value);
+  }
+  // Takes the outliers out; how many.
+  int settle() {
+    if (values_.size() < 4) return 0;
+    const double middle = median(values_);
+    std::vector<double> distances;
+    for (const double v : values_) distances.push_back(std::abs(v - middle));
+    constexpr double kNormal = 1.4826;  // of a median distance to a standard deviation
+    const double most =
+        std::max(0.05 * std::abs(middle), 6 * kNormal * median(std::move(distances)));
+    return static_cast<int>(
+        std::erase_if(values_, [&](double v) { return std::abs(v - middle) > most; }));
   }
   std::optional<double> mean() const {
-    if (count_ == 0) return std::nullopt;
-    return mean_;
+    if (values_.empty()) return std::nullopt;
+    return std::accumulate(values_.begin(), values_.end(), 0.0) /
+           static_cast<double>(values_.size());
   }
   std::optional<double> scatter() const {
-    if (count_ < 2) return std::nullopt;
-    return std::sqrt(squares_ / (count_ - 1)) / mean_;
+    if (values_.size() < 2) return std::nullopt;
+    const double centre = *mean();
+    double squares = 0;
+    for (const double v : values_) squares += (v - centre) * (v - centre);
+    return std::sqrt(squares / static_cast<double>(values_.size() - 1)) / centre;
   }
 
  private:
-  double count_ = 0;
-  double mean_ = 0;
-  double squares_ = 0;
+  std::vector<double> values_;
 };
 
 struct PointRepeats {
@@ -245,12 +259,14 @@ Status add_row(const Row& row, const Columns& columns, Points& points) {
   return {};
 }
 
-Point to_point(const Setting& setting, const PointRepeats& repeats) {
+Point to_point(const Setting& setting, PointRepeats& repeats) {
+  const int left_out = repeats.time.settle() + repeats.power.settle();
   Point point{.setting = setting,
               .time_s = repeats.time.mean(),
               .power_w = repeats.power.mean(),
               .counters = {},
               .repeats = repeats.rows,
+              .left_out = left_out,
               .time_scatter = repeats.time.scatter(),
               .power_scatter = repeats.power.scatter()};
   for (std::size_t i = 0; i < kCounterCount; ++i) {
@@ -321,7 +337,7 @@ Result<std::vector<Workload>> collect_rows(std::string_view text, std::string_vi
   std::vector<Workload> workloads;
   for (const std::string& name : names) {
     Workload workload{.name = name, .points = {}, .default_index = 0};
-    for (const auto& [setting, repeats] : by_name[name]) {
+    for (auto& [setting, repeats] : by_name[name]) {
       workload.points.push_back(to_point(setting, repeats));
     }
     workloads.push_back(std::move(workload));

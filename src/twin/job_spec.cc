@@ -54,6 +54,7 @@ PhaseSpec read_phase(TomlFile& file, const std::string& at) {
   r.overlap = file.number_or(at + "overlap", r.overlap, 0, 1);
   r.sm_activity = file.number_or(at + "sm_activity", r.sm_activity, 0, 1);
   r.memory_activity = file.number_or(at + "memory_activity", r.memory_activity, 0, 1);
+  if (file.has(at + "sm_active")) r.sm_active = file.number(at + "sm_active", 0, 1);
   r.tensor = file.number_or(at + "tensor", r.tensor, 0, 1);
   r.fp64 = file.number_or(at + "fp64", r.fp64, 0, 1);
   r.fp32 = file.number_or(at + "fp32", r.fp32, 0, 1);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,9 @@ struct AnalyticResponse {
   // Share of the SMs' and the memory's peak dynamic power at default clocks.
   double sm_activity = 0.5;
   double memory_activity = 0.0;
+  // Share of the SMs with a warp on them: small grids leave most of them empty while they draw and
+  // wait. Absent: 0.3 more than sm_activity.
+  std::optional<double> sm_active{};
   // Counters at default clocks, 0..1.
   double tensor = 0.0, fp64 = 0.0, fp32 = 0.0, fp16 = 0.0, occupancy = 0.3;
   double pcie_tx_bytes_per_s = 0.0, pcie_rx_bytes_per_s = 0.0;

@@ -70,8 +70,8 @@ PhasePoint analytic_point(const PhaseSpec& phase, double base_s, const DeviceMod
   point.busy = kernel_runs ? 1.0F : 0.0F;
   // SMs are resident while they wait; pipes are active only when they work.
   set_activity(point, Activity::kGrActive, kernel_runs ? 1.0 : 0.0, 1.0);
-  set_activity(point, Activity::kSmActive, kernel_runs ? std::min(1.0, 0.3 + r.sm_activity) : 0.0,
-               1.0);
+  const double resident = r.sm_active.value_or(std::min(1.0, 0.3 + r.sm_activity));
+  set_activity(point, Activity::kSmActive, kernel_runs ? resident : 0.0, 1.0);
   set_activity(point, Activity::kSmOccupancy, r.occupancy, 1.0);
   const double cycles = rate * slower_sm;
   set_activity(point, Activity::kTensorActive, r.tensor * cycles, 1.0);
