@@ -27,7 +27,7 @@ ALLOWED = {
     "policy": {"base"},
     "report": {"base"},
     "control": {"base", "gpu", "iteration", "policy", "report", "telemetry", "wire"},
-    "bench": {"base", "control", "gpu", "policy", "report", "response", "telemetry", "twin"},
+    "bench": {"base", "control", "gpu", "model", "policy", "report", "response", "telemetry", "twin"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 

@@ -93,6 +93,8 @@ std::string command_of(const BenchOptions& o) {
       fmt::format(" --job-seconds {:g} --seeds {} --seed {}", c.run.job_s, c.seeds, c.first_seed);
   if (c.run.noise_scale != 1) text += fmt::format(" --noise-scale {:g}", c.run.noise_scale);
   if (c.shift_by > 0) text += fmt::format(" --shift {}", c.shift_by);
+  if (!c.model) text += " --no-model";
+  if (!c.run.counters) text += " --no-counters";
   if (c.shift_back) text += " --shift-back";
   return text;
 }
@@ -150,6 +152,8 @@ void add_bench(CLI::App& root, Invocation& invocation) {
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--drift", options->contest.run.drift_sigma, "Of time and of power")
       ->check(CLI::Range(0.0, 0.2));
+  verb->add_flag("!--no-model", options->contest.model, "Without models");
+  verb->add_flag("!--no-counters", options->contest.run.counters, "Without activity counters");
   verb->add_option("--shift", options->contest.shift_by,
                    "Halfway the work changes into another workload, the N-th next of the suite")
       ->check(CLI::Range(1, 10000));

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/priors.h"
+
+#include <optional>
+#include <set>
+
+#include "model/dataset.h"
+#include "model/trainer.h"
+
+namespace gpoeo::bench {
+namespace {
+
+model::Device model_device(const twin::DeviceModel& d) {
+  model::Device device;
+  device.name = d.name.data();
+  device.sm_mhz = d.sm_mhz[static_cast<std::size_t>(d.default_sm)];
+  device.power_limit_w = d.limit_default_w;
+  device.memory_mhz = d.memory_mhz[0];
+  device.sm_count = d.sm_count;
+  device.bandwidth_gb_per_s = d.bandwidth_bytes_per_s / 1e9;
+  return device;
+}
+
+std::vector<model::MemoryClock> clocks_of(const twin::DeviceModel& d) {
+  std::vector<model::MemoryClock> clocks;
+  for (std::size_t m = 0; m < static_cast<std::size_t>(d.memory_clock_count); ++m) {
+    model::MemoryClock& clock = clocks.emplace_back();
+    clock.memory_mhz = d.memory_mhz[m];
+    for (int s = d.sm_first[m]; s < d.sm_first[m] + d.sm_number[m]; ++s) {
+      clock.sm_mhz.push_back(d.sm_mhz[static_cast<std::size_t>(s)]);
+    }
+  }
+  return clocks;
+}
+
+model::Profile model_profile(const control::Profile& from) {
+  using response::Counter;
+  model::Profile profile;
+  profile.power_w = from.power.value();
+  profile.utilization = from.gpu_utilization;
+  if (from.origin == control::CounterOrigin::kNone) return profile;
+  const auto& a = from.activity;
+  profile.counters[Counter::kGrActive] = a.gr_active;
+  profile.counters[Counter::kSmActive] = a.sm_active;
+  profile.counters[Counter::kSmOccupancy] = a.sm_occupancy;
+  profile.counters[Counter::kTensorActive] = a.tensor_active;
+  profile.counters[Counter::kDramActive] = a.dram_active;
+  profile.counters[Counter::kFp64Active] = a.fp64_active;
+  profile.counters[Counter::kFp32Active] = a.fp32_active;
+  profile.counters[Counter::kFp16Active] = a.fp16_active;
+  profile.counters[Counter::kPcieTxBytesPerS] = a.pcie_tx_bytes_per_s;
+  profile.counters[Counter::kPcieRxBytesPerS] = a.pcie_rx_bytes_per_s;
+  return profile;
+}
+
+}  // namespace
+
+Result<Priors> Priors::train(const Suite& suite) {
+  Priors priors;
+  if (suite.tables.empty()) return priors;
+  model::Dataset dataset;
+  for (const SuiteTable& table : suite.tables) {
+    GPOEO_TRY_STATUS(model::add_table(
+        dataset, table.table, model_device(suite.devices.at(table.device)), suite.families));
+  }
+  std::set<std::string> families;
+  for (const Subject& subject : suite.subjects) families.insert(subject.family);
+  for (const std::string& family : families) {
+    const std::vector<std::string> left_out{family};
+    GPOEO_TRY(auto predictor, model::train_excluding(dataset, left_out, {}));
+    priors.without_[family] = std::make_shared<const model::Predictor>(std::move(predictor));
+  }
+  return priors;
+}
+
+Predict Priors::of(const Suite& suite, const Subject& subject) const {
+  const auto found = without_.find(subject.family);
+  if (found == without_.end()) return {};
+  const twin::DeviceModel& card = suite.devices.at(subject.device);
+  return [predictor = found->second, device = model_device(card),
+          clocks = clocks_of(card)](const control::Profile& profile) {
+    std::vector<policy::Prediction> predictions;
+    for (const auto& p : predictor->predict(device, model_profile(profile), clocks)) {
+      policy::Prediction prediction;
+      const bool slow_memory = p.memory_mhz && *p.memory_mhz < *device.memory_mhz;
+      if (slow_memory) prediction.setting.memory = megahertz(*p.memory_mhz);
+      if (slow_memory || p.sm_mhz < device.sm_mhz) prediction.setting.sm = megahertz(p.sm_mhz);
+      prediction.time = p.time;
+      prediction.time_error = p.time_error;
+      prediction.energy = p.energy;
+      prediction.energy_error = p.energy_error;
+      predictions.push_back(prediction);
+    }
+    return predictions;
+  };
+}
+
+}  // namespace gpoeo::bench
