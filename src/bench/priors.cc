@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/log.h"
 #include "model/dataset.h"
 #include "model/trainer.h"
 
@@ -67,8 +68,13 @@ Result<Priors> Priors::train(const Suite& suite) {
   for (const Subject& subject : suite.subjects) families.insert(subject.family);
   for (const std::string& family : families) {
     const std::vector<std::string> left_out{family};
-    GPOEO_TRY(auto predictor, model::train_excluding(dataset, left_out, {}));
-    priors.without_[family] = std::make_shared<const model::Predictor>(std::move(predictor));
+    auto predictor = model::train_excluding(dataset, left_out, {});
+    if (!predictor) {
+      // Too little is left to learn from: policies do without.
+      log::warning("no model for workloads of family {}: {}", family, predictor.error().text);
+      continue;
+    }
+    priors.without_[family] = std::make_shared<const model::Predictor>(std::move(*predictor));
   }
   return priors;
 }
