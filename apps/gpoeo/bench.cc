@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <memory>
@@ -110,6 +111,11 @@ int run_bench(BenchOptions& options) {
   if (!policies) return fail(policies.error(), kExitUsage);
   const auto contest = bench::run_contest(*suite, std::move(*policies), options.contest);
   if (!contest) return fail(contest.error(), kExitOwnFailure);
+  const bool all_failed =
+      std::ranges::all_of(contest->rows, [](const bench::Row& row) { return !row.error.empty(); });
+  if (all_failed) {
+    return fail({.kind = ErrorKind::kInvalid, .text = contest->rows.front().error}, kExitUsage);
+  }
   const bench::Shown shown{*suite, options.contest, *contest, command_of(options)};
   if (!options.html.empty()) {
     std::ofstream page(options.html);
