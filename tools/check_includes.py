@@ -26,8 +26,8 @@ ALLOWED = {
     "iteration": {"base"},
     "policy": {"base"},
     "report": {"base"},
-    "control": {"base", "gpu", "iteration", "policy", "report", "telemetry", "wire"},
-    "bench": {"base", "control", "gpu", "policy", "report", "response", "telemetry", "twin"},
+    "control": {"base", "gpu", "iteration", "model", "policy", "response", "report", "telemetry", "wire"},
+    "bench": {"base", "control", "gpu", "model", "policy", "report", "response", "telemetry", "twin"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <memory>
@@ -50,7 +51,6 @@ Result<T> one_of(std::string_view flag, const std::string& word,
 Status read_words(BenchOptions& options) {
   using bench::Progress;
   using bench::Sensors;
-  using policy::Objective;
   bench::RunOptions& run = options.contest.run;
   GPOEO_TRY(run.progress, one_of<Progress>("--progress", options.progress,
                                            {{"launches", Progress::kLaunches},
@@ -58,11 +58,7 @@ Status read_words(BenchOptions& options) {
                                             {"none", Progress::kNone}}));
   GPOEO_TRY(run.sensors, one_of<Sensors>("--sensors", options.sensors,
                                          {{"fine", Sensors::kFine}, {"device", Sensors::kDevice}}));
-  GPOEO_TRY(run.objective, one_of<Objective>("--objective", options.objective,
-                                             {{"energy", Objective::kEnergy},
-                                              {"edp", Objective::kEdp},
-                                              {"ed2p", Objective::kEd2p},
-                                              {"cost", Objective::kCost}}));
+  GPOEO_TRY(run.objective, policy::parse_objective(options.objective));
   return {};
 }
 
@@ -98,6 +94,8 @@ std::string command_of(const BenchOptions& o) {
       fmt::format(" --job-seconds {:g} --seeds {} --seed {}", c.run.job_s, c.seeds, c.first_seed);
   if (c.run.noise_scale != 1) text += fmt::format(" --noise-scale {:g}", c.run.noise_scale);
   if (c.shift_by > 0) text += fmt::format(" --shift {}", c.shift_by);
+  if (!c.model) text += " --no-model";
+  if (!c.run.counters) text += " --no-counters";
   if (c.shift_back) text += " --shift-back";
   return text;
 }
@@ -113,6 +111,11 @@ int run_bench(BenchOptions& options) {
   if (!policies) return fail(policies.error(), kExitUsage);
   const auto contest = bench::run_contest(*suite, std::move(*policies), options.contest);
   if (!contest) return fail(contest.error(), kExitOwnFailure);
+  const bool all_failed =
+      std::ranges::all_of(contest->rows, [](const bench::Row& row) { return !row.error.empty(); });
+  if (all_failed) {
+    return fail({.kind = ErrorKind::kInvalid, .text = contest->rows.front().error}, kExitUsage);
+  }
   const bench::Shown shown{*suite, options.contest, *contest, command_of(options)};
   if (!options.html.empty()) {
     std::ofstream page(options.html);
@@ -155,6 +158,8 @@ void add_bench(CLI::App& root, Invocation& invocation) {
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--drift", options->contest.run.drift_sigma, "Of time and of power")
       ->check(CLI::Range(0.0, 0.2));
+  verb->add_flag("!--no-model", options->contest.model, "Without models");
+  verb->add_flag("!--no-counters", options->contest.run.counters, "Without activity counters");
   verb->add_option("--shift", options->contest.shift_by,
                    "Halfway the work changes into another workload, the N-th next of the suite")
       ->check(CLI::Range(1, 10000));

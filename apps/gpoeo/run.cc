@@ -89,6 +89,8 @@ Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::
   input.progress = prepared->progress.get();
   input.policy = prepared->policy.get();
   input.max_slowdown = options.max_slowdown;
+  input.objective = options.objective;
+  input.cost_eta = options.cost_eta;
   GPOEO_TRY(input.counters.use, control::parse_counter_use(options.counters));
   const auto data = twin::data_directory();
   input.counters.in_process.push_back(

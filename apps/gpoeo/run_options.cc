@@ -33,6 +33,10 @@ void declare_run_options(CLI::App& verb, RunOptions& options) {
                   "search (measured search on the SM clock), default, static:MHz");
   verb.add_option("--max-slowdown", options.max_slowdown_text,
                   "Limit on time per iteration: 5%, 0.05 or 1.05");
+  verb.add_option("--objective", options.objective_text,
+                  "What is to be least within the limit: energy, edp, ed2p or cost");
+  verb.add_option("--eta", options.cost_eta, "Share of energy in --objective cost, 0 to 1")
+      ->check(CLI::Range(0.0, 1.0));
   verb.add_option("--gpus", options.gpus, "all, or a list of indices, UUIDs or PCI ids");
   verb.add_option("--twin", options.backend.twin,
                   "Simulated GPU: a device (gpoeo twin list), a device file, or a twin that is up");
@@ -71,6 +75,7 @@ Status complete_run_options(const CLI::App& verb, RunOptions& options) {
   };
   fill("policy", options.policy);
   fill("max-slowdown", options.max_slowdown_text);
+  fill("objective", options.objective_text);
   fill("twin", options.backend.twin);
   fill("counters", options.counters);
   if (const auto use = control::parse_counter_use(options.counters); !use) {
@@ -96,6 +101,9 @@ Status complete_run_options(const CLI::App& verb, RunOptions& options) {
   const auto limit = parse_slowdown_limit(options.max_slowdown_text);
   if (!limit) return with_context(origin(verb, settings, "max-slowdown"), limit.error());
   options.max_slowdown = *limit;
+  const auto objective = policy::parse_objective(options.objective_text);
+  if (!objective) return with_context(origin(verb, settings, "objective"), objective.error());
+  options.objective = *objective;
   if (const auto policy = policy::make_policy(options.policy); !policy) {
     return with_context(origin(verb, settings, "policy"), policy.error());
   }

@@ -11,6 +11,7 @@
 
 #include "backend.h"
 #include "base/result.h"
+#include "policy/policy.h"
 
 namespace gpoeo::app {
 
@@ -19,6 +20,9 @@ struct RunOptions {
   std::string policy = "gpoeo";
   std::string max_slowdown_text = "5%";
   double max_slowdown = 0.05;
+  std::string objective_text = "energy";
+  policy::Objective objective = policy::Objective::kEnergy;
+  double cost_eta = 0.5;
   std::optional<std::string> gpus;
   BackendOptions backend;
   std::string trace_file;   // empty: none

@@ -48,7 +48,7 @@ std::vector<fs::path> Settings::default_files() {
 const std::vector<std::string>& Settings::known_keys() {
   static const std::vector<std::string> kKeys = {"policy",     "max-slowdown", "gpus",    "twin",
                                                  "twin-speed", "strict",       "dry-run", "quiet",
-                                                 "no-inject",  "counters"};
+                                                 "no-inject",  "counters",     "objective"};
   return kKeys;
 }
 

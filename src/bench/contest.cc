@@ -206,6 +206,10 @@ Result<Contest> run_contest(const Suite& suite, std::vector<Contestant> contesta
                   .rows = {},
                   .summaries = {},
                   .simulated_s = 0};
+  Priors priors;
+  if (options.model) {
+    GPOEO_TRY(priors, Priors::train(suite));
+  }
   for (const Subject& subject : suite.subjects) {
     GPOEO_TRY(auto truth, Truth::of(subject.job, suite.devices.at(subject.device)));
     contest.truths.push_back(std::move(truth));
@@ -234,6 +238,7 @@ Result<Contest> run_contest(const Suite& suite, std::vector<Contestant> contesta
       const Subject& subject = suite.subjects[row.subject];
       RunOptions run = options.run;
       run.seed = row.seed;
+      if (options.model) run.predict = priors.of(suite, subject);
       run.max_slowdown = options.limits[row.limit];
       run.state_dir = scratch->path() / std::to_string(i);
       std::vector<Leg> legs;

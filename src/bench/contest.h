@@ -33,6 +33,7 @@ struct ContestOptions {
   std::uint64_t first_seed = 1;
   unsigned seeds = 5;
   unsigned threads = 1;
+  bool model = true;  // leave-one-out models where the suite has tables to train them on
   // The work changes halfway into the suite's next workload but `shift_by` - 1, or, with
   // `shift_back`, in thirds and into the first again; 0: it stays.
   unsigned shift_by = 0;

@@ -36,7 +36,8 @@ std::uint64_t seed_of(const std::string& workload, std::uint64_t seed, std::stri
   return twin::next_u64(random);
 }
 
-twin::DeviceModel with_sensors(const twin::DeviceModel& device, const RunOptions& options) {
+twin::DeviceModel with_sensors(const twin::DeviceModel& device, const twin::JobSpec& job,
+                               const RunOptions& options) {
   twin::DeviceModel d = device;
   d.power_noise_cv *= options.noise_scale;
   d.power_drift_sigma *= options.noise_scale;
@@ -44,6 +45,15 @@ twin::DeviceModel with_sensors(const twin::DeviceModel& device, const RunOptions
     constexpr std::int64_t kPeriodNs = 20'000'000;
     d.power_samples.period_ns = d.power_samples.window_ns = kPeriodNs;
     d.power_samples.jitter_us = 0;
+  }
+  if (options.counters) {
+    // Whatever the card has: on one without GPM they come from inside the job.
+    d.readings[static_cast<std::size_t>(gpu::Reading::kCounters)] =
+        static_cast<std::uint8_t>(gpu::Support::kYes);
+    const auto& measured = job.stages.front().measured;
+    for (std::size_t i = 0; i < d.activities.size(); ++i) {
+      d.activities[i] = !measured || measured->at({}).counters.values[i] ? 1 : 0;
+    }
   }
   return d;
 }
@@ -157,7 +167,8 @@ Result<RunResult> run_one(const std::vector<Leg>& legs, const twin::DeviceModel&
   GPOEO_TRY(const auto iterations, add_legs(legs, options, spec));
   VirtualClock clock;
   twin::Twin twin(clock, fmt::format("{:x}", seed_of(subject.name, options.seed, "card name")));
-  twin.add_card(with_sensors(device, options), seed_of(subject.name, options.seed, "card"));
+  twin.add_card(with_sensors(device, subject.job, options),
+                seed_of(subject.name, options.seed, "card"));
   GPOEO_TRY(const auto work, twin::compile(spec, twin.device(0)));
   GPOEO_TRY_STATUS(warm_up(twin, clock, *work, seed_of(subject.name, options.seed, "before")));
 
@@ -183,6 +194,8 @@ Result<RunResult> run_one(const std::vector<Leg>& legs, const twin::DeviceModel&
                                  .cost_eta = options.cost_eta,
                                  .measure_only_reason = "",
                                  .traces_after = {}};
+  input.counters.read = options.counters;
+  input.predict = options.predict;
   if (options.progress == Progress::kTraces) input.traces_after = Duration{};
   input.gpus.push_back({.device = card.get(), .guard = std::move(guard), .trace = {}});
   control::Controller controller(std::move(input));

@@ -23,10 +23,14 @@ Status add_workloads(Suite& suite, const response::ResponseTable& table, std::si
                      const std::string& prefix) {
   GPOEO_TRY(auto fitted, response::fit_all(table));
   for (response::WorkloadCurves& curves : fitted) {
-    std::string name = prefix + curves.name();
+    const std::string name = prefix + curves.name();
+    const auto family = suite.families.find(curves.name());
     auto shared = std::make_shared<const response::WorkloadCurves>(std::move(curves));
-    twin::JobSpec job = twin::measured_job(name, std::move(shared), kPlaceholderPeriodS);
-    suite.subjects.push_back({.name = std::move(name), .job = std::move(job), .device = device});
+    twin::JobSpec job = twin::measured_job(name, shared, kPlaceholderPeriodS);
+    suite.subjects.push_back({.name = name,
+                              .job = std::move(job),
+                              .device = device,
+                              .family = family != suite.families.end() ? family->second : name});
   }
   return {};
 }
@@ -49,7 +53,9 @@ Result<Suite> shipped_table(const Shipped& shipped) {
   GPOEO_TRY(auto device, twin::find_device(shipped.device));
   drop_unmeasured_clocks(device, table);
   Suite suite{.name = shipped.name, .origin = shipped.origin, .devices = {device}, .subjects = {}};
+  GPOEO_TRY(suite.families, model::read_families(data / "tables" / "families.csv"));
   GPOEO_TRY_STATUS(add_workloads(suite, table, 0, ""));
+  suite.tables.push_back({table, 0});
   return suite;
 }
 
@@ -129,6 +135,7 @@ Result<Suite> suite_of_table(const std::filesystem::path& path,
     suite.devices.push_back(device);
   }
   GPOEO_TRY_STATUS(add_workloads(suite, table, 0, ""));
+  if (suite.devices.front().limit_step_w <= 0) suite.tables.push_back({table, 0});
   return suite;
 }
 

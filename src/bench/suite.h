@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/dataset.h"
+#include "response/response_table.h"
 #include "twin/device_model.h"
 #include "twin/job_spec.h"
 
@@ -28,11 +30,19 @@ struct Subject {
   std::string family{};    // jobs that resemble one another: left out together
 };
 
+// What models are trained on.
+struct SuiteTable {
+  response::ResponseTable table;
+  std::size_t device = 0;
+};
+
 struct Suite {
   std::string name;
   std::string origin;  // one line: measured on what, or generated
   std::vector<twin::DeviceModel> devices;
   std::vector<Subject> subjects;
+  std::vector<SuiteTable> tables{};
+  model::Families families{};  // of workloads; one that is not here is its own
 };
 
 // Names of the suites that are shipped.

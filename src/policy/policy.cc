@@ -40,6 +40,15 @@ std::string_view to_string(Purpose purpose) {
   return "unknown";
 }
 
+Result<Objective> parse_objective(std::string_view name) {
+  if (name == "energy") return Objective::kEnergy;
+  if (name == "edp") return Objective::kEdp;
+  if (name == "ed2p") return Objective::kEd2p;
+  if (name == "cost") return Objective::kCost;
+  return make_error(ErrorKind::kInvalid,
+                    fmt::format("no objective '{}'; there are energy, edp, ed2p and cost", name));
+}
+
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
   constexpr std::string_view kStatic = "static:";
   if (name == "gpoeo") return std::make_unique<ConstrainedSearch>();

@@ -116,6 +116,9 @@ class Policy {
                           std::span<const Observation> observations) const = 0;
 };
 
+// "energy", "edp", "ed2p" or "cost"; kInvalid lists them.
+Result<Objective> parse_objective(std::string_view name);
+
 // "gpoeo" (constrained_search.h), "default", "static:MHz", "power-limit:W" and the rivals
 // "gpoeo-paper", "gpoeo-paper:published", "odpp" and "zeus". kInvalid with the list of names for
 // anything else.
