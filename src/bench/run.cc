@@ -194,7 +194,7 @@ Result<RunResult> run_one(const std::vector<Leg>& legs, const twin::DeviceModel&
                                  .cost_eta = options.cost_eta,
                                  .measure_only_reason = "",
                                  .traces_after = {}};
-  input.counters.read = options.counters;
+  if (!options.counters) input.counters.use = control::CounterUse::kNone;
   input.predict = options.predict;
   if (options.progress == Progress::kTraces) input.traces_after = Duration{};
   input.gpus.push_back({.device = card.get(), .guard = std::move(guard), .trace = {}});

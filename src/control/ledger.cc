@@ -24,6 +24,9 @@ constexpr double kDriftSigma = 0.003;
 // simulated A100, where the truth is known. The saving is understated by that; how much is not
 // known.
 constexpr double kThermalError = 0.008;
+// The first baseline is measured on a card that has just begun to work: its energy counts only as
+// long as there is none that was measured later.
+constexpr Seconds kCardIsWarm{60};
 constexpr std::size_t kMostNotes = 50;
 // Least share of all iterations that a net figure must rest on.
 constexpr double kLeastCompared = 0.8;
@@ -157,11 +160,16 @@ std::optional<report::Figure> Ledger::energy_between(Instant from, Instant to) c
 std::optional<Ledger::Baseline> Ledger::baseline_of(const Phase& phase) {
   Baseline baseline;
   WeightedMean time, energy;
+  const auto is_warm = [](const policy::Observation& w) {
+    return w.setting.is_default() && w.at > kCardIsWarm;
+  };
+  const bool warm_one = std::ranges::any_of(phase.windows, is_warm);
   for (const auto& w : phase.windows) {
     if (!w.setting.is_default()) continue;
     ++baseline.windows;
     baseline.seconds += w.time.value() * static_cast<double>(w.iterations);
     time.add(w.time.value(), w.time_error.value());
+    if (warm_one && !is_warm(w)) continue;
     energy.add(w.energy.value(), w.energy_error.value());
   }
   if (baseline.windows == 0) return std::nullopt;

@@ -270,7 +270,9 @@ Decision ConstrainedSearch::decide(const Problem& problem,
       outlook.baseline_profit(hold) > 0) {
     return at(Purpose::kBaseline, {}, kFreshBaseline, "default clocks decide what may be held");
   }
-  if (age_s > due_s && (outlook.hangs_on_baseline(hold) || age_s > options_.longest_baseline_s)) {
+  // The second one comes in any case: what is claimed at the end rests on them.
+  if (age_s > due_s && (log.baselines < 2 || outlook.hangs_on_baseline(hold) ||
+                        age_s > options_.longest_baseline_s)) {
     return at(Purpose::kBaseline, {}, kFreshBaseline, "fresh baseline");
   }
   const double paced_s = options_.pace_s * std::pow(options_.pace_growth,
