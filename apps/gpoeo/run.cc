@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "control/child.h"
 #include "control/controller.h"
+#include "control/model_prior.h"
 #include "control/ring_source.h"
 #include "job_process.h"
 #include "progress_display.h"
@@ -65,6 +66,36 @@ Result<std::string> guard_clocks(Prepared& prepared, const RunOptions& options) 
   return "";
 }
 
+// Without a launch for so long on a busy GPU, power traces are compared instead.
+constexpr auto kTracesAfter = std::chrono::seconds(20);
+
+// The shipped model of this card, if there is one and it is good enough to start from. Without one
+// the search measures more; the job never waits for it.
+void use_model(control::ControllerInput& input, const gpu::Device& device,
+               const std::string& which) {
+  if (which == "none") return;
+  const auto card = control::modelled_card(device);
+  const auto data = twin::data_directory();
+  if (!card || !data) return;
+  auto predictor = which == "auto" ? model::Predictor::load_for(card->device, *data / "models")
+                                   : model::Predictor::load(which);
+  if (!predictor) {
+    log::warning("no model, the search only measures: {}", predictor.error().text);
+    return;
+  }
+  if (const Status fits = predictor->check_fits(card->device); !fits) {
+    log::warning("no model, the search only measures: {}", fits.error().text);
+    return;
+  }
+  const double error = predictor->facts().cv_time_error;
+  if (error > control::kLargestModelError) {
+    log::debug("the model '{}' errs by {:.0f} %: not used", predictor->facts().device, 100 * error);
+    return;
+  }
+  input.predict =
+      control::predict_with(std::make_shared<const model::Predictor>(std::move(*predictor)), *card);
+}
+
 Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::string& ring_dir) {
   auto prepared = std::make_unique<Prepared>();
   GPOEO_TRY(prepared->policy, policy::make_policy(options.policy));
@@ -89,6 +120,8 @@ Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::
   input.progress = prepared->progress.get();
   input.policy = prepared->policy.get();
   input.max_slowdown = options.max_slowdown;
+  input.traces_after = kTracesAfter;
+  use_model(input, *prepared->gpus.devices.front(), options.model);
   input.objective = options.objective;
   input.cost_eta = options.cost_eta;
   GPOEO_TRY(input.counters.use, control::parse_counter_use(options.counters));

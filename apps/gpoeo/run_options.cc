@@ -50,6 +50,8 @@ void declare_run_options(CLI::App& verb, RunOptions& options) {
                 "Fail (125) when clocks cannot be set, or could not be restored");
   verb.add_option("--counters", options.counters,
                   "Hardware counters: auto, gpm (from outside the job), cupti (inside it), none");
+  verb.add_option("--model", options.model,
+                  "What predicts energy and time: auto (the shipped one of this card), none, FILE");
   verb.add_flag("--no-inject", options.no_inject,
                 "Do not load gpoeo's launch log into the job: no exact iterations");
   verb.add_flag("-q,--quiet", options.quiet, "No progress, no report");
@@ -88,6 +90,7 @@ Status complete_run_options(const CLI::App& verb, RunOptions& options) {
   GPOEO_TRY_STATUS(fill_flag("strict", options.strict));
   GPOEO_TRY_STATUS(fill_flag("quiet", options.quiet));
   GPOEO_TRY_STATUS(fill_flag("no-inject", options.no_inject));
+  fill("model", options.model);
   if (const auto speed = settings.get("twin-speed"); speed && verb.count("--twin-speed") == 0) {
     const auto number = parse_double(speed->text);
     if (!number) return with_context(speed->source + ": twin-speed", number.error());

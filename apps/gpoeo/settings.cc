@@ -46,9 +46,9 @@ std::vector<fs::path> Settings::default_files() {
 }
 
 const std::vector<std::string>& Settings::known_keys() {
-  static const std::vector<std::string> kKeys = {"policy",     "max-slowdown", "gpus",    "twin",
-                                                 "twin-speed", "strict",       "dry-run", "quiet",
-                                                 "no-inject",  "counters",     "objective"};
+  static const std::vector<std::string> kKeys = {
+      "policy",  "max-slowdown", "gpus",      "twin",     "twin-speed", "strict",
+      "dry-run", "quiet",        "no-inject", "counters", "objective",  "model"};
   return kKeys;
 }
 
