@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <set>
+#include <optional>
 
 #include "policy/candidates.h"
 #include "policy/evidence.h"
@@ -90,7 +90,7 @@ class Outlook {
     Probe best;
     const double allowance = allowance_s();
     for (std::size_t k = 1; k < candidates_.size(); ++k) {
-      if (k == hold || !may_look(k) || !opened(candidates_[k].line)) continue;
+      if (k == hold || !may_look(k) || !reachable(k)) continue;
       if (downside_s(k) > allowance) continue;
       const double profit = horizon_s() * knowledge_gain(k, hold) - probe_cost_s(k, hold);
       if (profit > best.profit) best = {k, profit};
@@ -150,13 +150,35 @@ class Outlook {
   }
 
  private:
-  // A memory clock is tried only when nothing speaks against the one above it.
-  bool opened(std::size_t line) const {
-    if (line < 2) return true;
+  // How far one may go with what was seen. Along a line: not much below the lowest level looked at.
+  // On another memory clock: first at an SM clock that was found good, so that one thing is changed
+  // at a time, and only when nothing speaks against the memory clock above it.
+  bool reachable(std::size_t k) const {
+    const Candidate& c = candidates_[k];
+    const auto lowest = lowest_look(c.line);
+    if (c.line == 0) return c.level >= options_.furthest_step * lowest.value_or(1);
+    if (lowest) return c.level >= options_.furthest_step * *lowest;
+    const auto above = lowest_good(c.line - 1);
+    return above && c.level >= *above;
+  }
+
+  std::optional<double> lowest_look(std::size_t line) const {
+    return lowest(line, [](std::size_t) { return true; });
+  }
+  // The default's line is good at the default, whatever else was found.
+  std::optional<double> lowest_good(std::size_t line) const {
+    const auto found = lowest(line, [&](std::size_t k) { return within(k, 0); });
+    return found || line != 0 ? found : 1.0;
+  }
+  template <typename Accept>
+  std::optional<double> lowest(std::size_t line, Accept accept) const {
+    std::optional<double> level;
     for (std::size_t k = 1; k < candidates_.size(); ++k) {
-      if (candidates_[k].line == line - 1 && log_.looks[k].windows > 0 && within(k, 0)) return true;
+      const Candidate& c = candidates_[k];
+      if (c.line != line || log_.looks[k].windows == 0 || !accept(k)) continue;
+      level = std::min(level.value_or(c.level), c.level);
     }
-    return false;
+    return level;
   }
 
   // Looks at one setting within the drift's time constant tell the same: a second one at once, more
@@ -186,8 +208,12 @@ class Outlook {
     return probe_seconds(k) * std::max(0.0, std::expm1(worst));
   }
 
+  // What a look takes, settling included.
   double probe_seconds(std::size_t k) const {
-    return beliefs_[k].time_error > kDarkError ? kGlance.longest.value() : options_.probe_s;
+    const MeasureGoal& goal = beliefs_[k].time_error > kDarkError ? kGlance : kProbe;
+    const double iterations_s = static_cast<double>(goal.least_iterations) *
+                                std::exp(log_.blocks.front().log_time + beliefs_[k].time);
+    return options_.settle_s + std::clamp(iterations_s, goal.least.value(), goal.longest.value());
   }
 
   // How likely it is that `k` is found to be within the limit by a measurement that moves what is

@@ -27,16 +27,17 @@ struct ConstrainedSearchOptions {
   double stay_sigmas = -1.0;   // and kept with so many
   double hysteresis = 0.005;   // expected gain for which a held setting is left
   double least_saving = 0.01;  // below this there is nothing to gain: default clocks
-  double probe_s = 5;          // what a probe takes, settling included
+  double settle_s = 0.7;       // after each change of clocks
   double probe_error = 0.004;  // what it measures time to, drift included
   double probe_energy_error = 0.005;
   double write_cost_s = 4;  // what changing clocks costs, in seconds at default clocks
   double least_horizon_s = 300;
   double most_horizon_s = 1200;
   // Of the energy used so far, or of that of so short a job, may be lost by looking.
-  double most_loss = 0.004;
+  double most_loss = 0.0045;
   double shortest_job_s = 120;
   double downside_sigmas = 1.6;
+  double furthest_step = 0.72;  // of the lowest level looked at; no setting below it is tried
   std::size_t most_probes = 16;
   std::size_t free_moves = 3;  // made at once; later ones ever rarer
   double pace_s = 45;
