@@ -14,12 +14,16 @@ namespace {
 
 // A quadratic in one coordinate, plus what a memory clock adds: ln ratio = (a + c gear) x + b x^2 +
 // d gear. Means and standard deviations of the coefficients cover the 19 A100 and 25 Titan X
-// workloads of data/tables and are half again as wide; a and b are anticorrelated there by 0.8.
+// workloads of data/tables and are half again as wide; a and b are anticorrelated there by 0.8. The
+// more a job's time hangs on the SM clock, the less it hangs on the memory clock: on the Titan X a
+// and d correlate by -0.88 (time).
 struct ShapePrior {
   double a, a_sd, b, b_sd, ab_correlation;
   double gear, gear_sd, slope_gear, slope_gear_sd;
+  double a_gear_correlation, b_gear_correlation;
   double line_sd;      // a memory clock's own offset
   double residual_sd;  // what no quadratic follows
+  double own_sd;       // what neighbouring clocks do not share at all: measured curves have steps
 };
 // x = f_default / f - 1.
 constexpr ShapePrior kTimeShape{.a = 0.40,
@@ -31,8 +35,11 @@ constexpr ShapePrior kTimeShape{.a = 0.40,
                                 .gear_sd = 0.35,
                                 .slope_gear = -0.10,
                                 .slope_gear_sd = 0.15,
+                                .a_gear_correlation = -0.8,
+                                .b_gear_correlation = 0.6,
                                 .line_sd = 0.05,
-                                .residual_sd = 0.012};
+                                .residual_sd = 0.012,
+                                .own_sd = 0.004};
 // x = 1 - f / f_default.
 constexpr ShapePrior kPowerShape{.a = -1.5,
                                  .a_sd = 0.8,
@@ -43,13 +50,18 @@ constexpr ShapePrior kPowerShape{.a = -1.5,
                                  .gear_sd = 0.15,
                                  .slope_gear = -0.10,
                                  .slope_gear_sd = 0.20,
+                                 .a_gear_correlation = 0,
+                                 .b_gear_correlation = 0,
                                  .line_sd = 0.06,
-                                 .residual_sd = 0.012};
+                                 .residual_sd = 0.012,
+                                 .own_sd = 0.008};
 
 constexpr double kResidualLength = 0.15;  // in ln level
-// What neighbouring clocks do not share at all: measured curves have steps.
-constexpr double kOwnDeviation = 0.003;
-constexpr double kOtherLine = 0.3;  // how much of a residual two memory clocks share
+constexpr double kOtherLine = 0.3;        // how much of a residual two memory clocks share
+
+// Correlation of what a memory clock does to time with what it does to power: -0.92 on the Titan X.
+// A job that waits for memory also draws less.
+constexpr double kGearTimePower = -0.8;
 
 // A model's error is mostly one of level: wrong by the same sign along a whole line.
 constexpr double kModelLength = 0.5;
@@ -98,10 +110,13 @@ class GenericPrior final : public Prior {
     double sum = square(shape_.a_sd) * x * y + square(shape_.b_sd) * x * x * y * y +
                  shape_.ab_correlation * shape_.a_sd * shape_.b_sd * (x * y * y + x * x * y);
     sum += (square(shape_.gear_sd) + square(shape_.slope_gear_sd) * x * y) * p.gear * q.gear;
+    sum += shape_.gear_sd *
+           (shape_.a_gear_correlation * shape_.a_sd * (x * q.gear + y * p.gear) +
+            shape_.b_gear_correlation * shape_.b_sd * (x * x * q.gear + y * y * p.gear));
     const bool same = p.line == q.line;
     if (same && p.line != 0) sum += square(shape_.line_sd);
     const double near = matern52(std::log(p.level / q.level) / kResidualLength);
-    if (i == j && i != 0) sum += square(kOwnDeviation);
+    if (i == j && i != 0) sum += square(shape_.own_sd);
     return sum + square(shape_.residual_sd) * near * (same ? 1 : kOtherLine);
   }
 
@@ -116,8 +131,11 @@ class GenericPrior final : public Prior {
 class ModelPrior final : public Prior {
  public:
   ModelPrior(std::span<const Candidate> candidates, std::vector<double> means,
-             std::vector<double> errors)
-      : candidates_(candidates), means_(std::move(means)), errors_(std::move(errors)) {}
+             std::vector<double> errors, double own_sd)
+      : candidates_(candidates),
+        means_(std::move(means)),
+        errors_(std::move(errors)),
+        own_sd_(own_sd) {}
 
   double mean(std::size_t i) const override { return means_[i]; }
   double covariance(std::size_t i, std::size_t j) const override {
@@ -127,7 +145,7 @@ class ModelPrior final : public Prior {
     const double broad = std::exp(-0.5 * distance * distance / (kModelLength * kModelLength)) *
                          (same ? 1 : kModelOtherLine);
     const double local = matern52(distance / kResidualLength) * (same ? 1 : kOtherLine);
-    const double own = i == j && i != 0 ? kOwnDeviation * kOwnDeviation : 0;
+    const double own = i == j && i != 0 ? own_sd_ * own_sd_ : 0;
     return own +
            errors_[i] * errors_[j] * ((1 - kModelLocalShare) * broad + kModelLocalShare * local);
   }
@@ -135,6 +153,7 @@ class ModelPrior final : public Prior {
  private:
   std::span<const Candidate> candidates_;
   std::vector<double> means_, errors_;
+  double own_sd_;
 };
 
 // The model's word on each candidate; nullopt when it is silent on one.
@@ -277,9 +296,9 @@ ResponseBelief::ResponseBelief(const Problem& problem, std::span<const Candidate
     for (double& e : model->time_error) e *= time_doubt;
     for (double& e : model->power_error) e *= power_doubt;
     time = std::make_unique<ModelPrior>(candidates, std::move(model->time),
-                                        std::move(model->time_error));
+                                        std::move(model->time_error), kTimeShape.own_sd);
     power = std::make_unique<ModelPrior>(candidates, std::move(model->power),
-                                         std::move(model->power_error));
+                                         std::move(model->power_error), kPowerShape.own_sd);
   } else {
     time = std::make_unique<GenericPrior>(candidates, kTimeShape, true);
     power = std::make_unique<GenericPrior>(candidates, kPowerShape, false);
@@ -289,6 +308,7 @@ ResponseBelief::ResponseBelief(const Problem& problem, std::span<const Candidate
   power_ = std::make_unique<Quantity>(std::move(power), n, evidence, &Evidence::log_power,
                                       &Evidence::power_variance);
   beliefs_.resize(n);
+  for (const Candidate& c : candidates) lines_.push_back(c.line);
   for (std::size_t c = 1; c < n; ++c) {
     beliefs_[c] = {.time = time_->mean(c),
                    .time_error = time_->error(c),
@@ -304,8 +324,10 @@ ResponseBelief::ResponseBelief(const Problem& problem, std::span<const Candidate
 ResponseBelief::~ResponseBelief() = default;
 
 double ResponseBelief::contrast_error(std::size_t a, std::size_t b, double time_weight) const {
-  return root(time_weight * time_weight * time_->contrast_variance(a, b) +
-              power_->contrast_variance(a, b));
+  const double time = time_weight * root(time_->contrast_variance(a, b));
+  const double power = root(power_->contrast_variance(a, b));
+  const double together = lines_[a] == lines_[b] ? 0 : 2 * kGearTimePower * time * power;
+  return root(time * time + power * power + together);
 }
 
 }  // namespace gpoeo::policy

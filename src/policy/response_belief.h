@@ -55,6 +55,7 @@ class ResponseBelief {
   class Quantity;
   std::unique_ptr<const Quantity> time_, power_;
   std::vector<Belief> beliefs_;
+  std::vector<std::size_t> lines_;  // the candidates'
 };
 
 }  // namespace gpoeo::policy
