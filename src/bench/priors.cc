@@ -8,6 +8,7 @@
 #include "control/model_prior.h"
 #include "model/dataset.h"
 #include "model/trainer.h"
+#include "twin/data_files.h"
 
 namespace gpoeo::bench {
 namespace {
@@ -39,7 +40,16 @@ std::vector<model::MemoryClock> clocks_of(const twin::DeviceModel& d) {
 
 Result<Priors> Priors::train(const Suite& suite) {
   Priors priors;
-  if (suite.tables.empty()) return priors;
+  if (suite.tables.empty()) {
+    GPOEO_TRY(const auto data, twin::data_directory());
+    for (const twin::DeviceModel& card : suite.devices) {
+      auto predictor = model::Predictor::load_for(model_device(card), data / "models");
+      if (!predictor || predictor->facts().cv_time_error > control::kLargestModelError) continue;
+      priors.shipped_[card.name.data()] =
+          std::make_shared<const model::Predictor>(std::move(*predictor));
+    }
+    return priors;
+  }
   model::Dataset dataset;
   for (const SuiteTable& table : suite.tables) {
     GPOEO_TRY_STATUS(model::add_table(
@@ -62,10 +72,15 @@ Result<Priors> Priors::train(const Suite& suite) {
 }
 
 control::Predict Priors::of(const Suite& suite, const Subject& subject) const {
-  const auto found = without_.find(subject.family);
-  if (found == without_.end()) return {};
   const twin::DeviceModel& card = suite.devices.at(subject.device);
-  return control::predict_with(found->second,
+  std::shared_ptr<const model::Predictor> predictor;
+  if (const auto own = without_.find(subject.family); own != without_.end()) {
+    predictor = own->second;
+  } else if (const auto any = shipped_.find(card.name.data()); any != shipped_.end()) {
+    predictor = any->second;
+  }
+  if (!predictor) return {};
+  return control::predict_with(std::move(predictor),
                                {.device = model_device(card), .clocks = clocks_of(card)});
 }
 
