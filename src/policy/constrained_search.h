@@ -36,17 +36,17 @@ struct ConstrainedSearchOptions {
   // Of the energy used so far, or of that of so short a job, may be lost by looking.
   double most_loss = 0.0045;
   double shortest_job_s = 120;
-  double downside_sigmas = 1.6;
+  double downside_sigmas = 0.8;
   double furthest_step = 0.72;  // of the lowest level looked at; no setting below it is tried
   std::size_t most_probes = 16;
-  std::size_t free_moves = 3;  // made at once; later ones ever rarer
-  double pace_s = 45;
-  double pace_growth = 2;
+  std::size_t free_moves = 2;  // made at once; later ones ever rarer
+  double pace_s = 6;
+  double pace_growth = 3.2;
   std::size_t most_looks = 2;           // at one setting before it is held or left ...
   double look_again_s = 40;             // ... for so long, times the looks there were
-  double first_baseline_after_s = 120;  // the second baseline; later ones ever rarer
+  double first_baseline_after_s = 200;  // the second baseline; later ones ever rarer
   double baseline_growth = 5;
-  double least_baseline_gap_s = 60;  // times the baselines there were
+  double least_baseline_gap_s = 100;  // times the baselines there were
   double baseline_s = 6;             // what one takes, settling included
   double baseline_error = 0.0042;    // of one of them, drift included
   double longest_baseline_s = 900;
