@@ -192,7 +192,7 @@ TEST(Controller, ARestoreThatFailsIsNoBaselineAndLoud) {
   scene.start();
   ASSERT_TRUE(scene.reach(State::kHold, 200));
   scene.faults.fail(Call::kResetSmClocks, {ErrorKind::kIo, "stuck"});
-  scene.pass(200);  // a fresh baseline comes due
+  scene.pass(300);  // a fresh baseline comes due
   EXPECT_EQ(scene.controller->state(), State::kStop);
   const auto s = scene.controller->finish();
   EXPECT_TRUE(s.gpus[0].restore_failed);

@@ -85,6 +85,7 @@ class Outlook {
   struct Probe {
     std::size_t candidate = 0;
     double profit = 0;  // expected, in seconds at default clocks' energy
+    double gain = 0;    // expected, as a share of energy
   };
   Probe best_probe(std::size_t hold) const {
     Probe best;
@@ -92,8 +93,9 @@ class Outlook {
     for (std::size_t k = 1; k < candidates_.size(); ++k) {
       if (k == hold || !may_look(k) || !reachable(k)) continue;
       if (downside_s(k) > allowance) continue;
-      const double profit = horizon_s() * knowledge_gain(k, hold) - probe_cost_s(k, hold);
-      if (profit > best.profit) best = {k, profit};
+      const double gain = knowledge_gain(k, hold);
+      const double profit = horizon_s() * gain - probe_cost_s(k, hold);
+      if (profit > best.profit) best = {k, profit, gain};
     }
     return best;
   }
@@ -304,11 +306,11 @@ Decision ConstrainedSearch::decide(const Problem& problem,
   const double paced_s = options_.pace_s * std::pow(options_.pace_growth,
                                                     static_cast<double>(log.moves) -
                                                         static_cast<double>(options_.free_moves));
-  const bool may_probe =
-      log.moves < options_.free_moves || log.blocks.back().at_s - log.last_move_s > paced_s;
-  if (may_probe && log.probes < options_.most_probes) {
+  const bool paced =
+      log.moves >= options_.free_moves && log.blocks.back().at_s - log.last_move_s <= paced_s;
+  if (log.probes < options_.most_probes) {
     const auto probe = outlook.best_probe(hold);
-    if (probe.candidate != 0) {
+    if (probe.candidate != 0 && (!paced || probe.gain >= options_.urgent_gain)) {
       const bool dark = outlook.belief(probe.candidate).time_error > kDarkError;
       return at(Purpose::kProbe, candidates[probe.candidate].setting, dark ? kGlance : kProbe,
                 outlook.expectation(probe.candidate));

@@ -30,25 +30,26 @@ struct ConstrainedSearchOptions {
   double settle_s = 0.7;       // after each change of clocks
   double probe_error = 0.004;  // what it measures time to, drift included
   double probe_energy_error = 0.005;
-  double write_cost_s = 4;  // what changing clocks costs, in seconds at default clocks
+  double write_cost_s = 3;  // what changing clocks costs, in seconds at default clocks
   double least_horizon_s = 300;
   double most_horizon_s = 1200;
   // Of the energy used so far, or of that of so short a job, may be lost by looking.
   double most_loss = 0.0045;
   double shortest_job_s = 120;
   double downside_sigmas = 0.8;
+  double urgent_gain = 0.015;   // expected gain for which the pace does not matter
   double furthest_step = 0.72;  // of the lowest level looked at; no setting below it is tried
   std::size_t most_probes = 16;
   std::size_t free_moves = 2;  // made at once; later ones ever rarer
   double pace_s = 6;
-  double pace_growth = 3.2;
+  double pace_growth = 2.5;
   std::size_t most_looks = 2;           // at one setting before it is held or left ...
   double look_again_s = 40;             // ... for so long, times the looks there were
   double first_baseline_after_s = 200;  // the second baseline; later ones ever rarer
   double baseline_growth = 5;
   double least_baseline_gap_s = 100;  // times the baselines there were
-  double baseline_s = 6;             // what one takes, settling included
-  double baseline_error = 0.0042;    // of one of them, drift included
+  double baseline_s = 6;              // what one takes, settling included
+  double baseline_error = 0.0042;     // of one of them, drift included
   double longest_baseline_s = 900;
 };
 
