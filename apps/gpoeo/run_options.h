@@ -33,7 +33,7 @@ struct RunOptions {
   bool quiet = false;
   std::string counters = "auto";
   std::string model = "auto";  // none, or a file
-  bool no_inject = false;  // leave libgpoeo_inject.so out of the job
+  bool no_inject = false;      // leave libgpoeo_inject.so out of the job
   bool no_guardian = false;
 };
 

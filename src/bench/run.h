@@ -33,7 +33,7 @@ struct RunOptions {
   double cost_eta = 0.5;
   Progress progress = Progress::kLaunches;
   bool counters = true;  // activity counters as GPM shows them, those that the job's table has
-  control::Predict predict{};     // the model; empty: none. Set for each run.
+  control::Predict predict{};  // the model; empty: none. Set for each run.
   Sensors sensors = Sensors::kFine;
   double job_s = 1800;      // at default clocks
   double noise_scale = 1;   // of all noise below and of the sensors'

@@ -38,11 +38,11 @@ struct ConstrainedSearchOptions {
   double shortest_job_s = 120;
   double downside_sigmas = 0.8;
   double urgent_gain = 0.015;   // expected gain for which the pace does not matter
-  double furthest_step = 0.72;  // of the lowest level looked at; no setting below it is tried
+  double furthest_step = 0.65;  // of the lowest level looked at; no setting below it is tried
   std::size_t most_probes = 16;
   std::size_t free_moves = 2;  // made at once; later ones ever rarer
   double pace_s = 6;
-  double pace_growth = 2.5;
+  double pace_growth = 2.2;
   std::size_t most_looks = 2;           // at one setting before it is held or left ...
   double look_again_s = 40;             // ... for so long, times the looks there were
   double first_baseline_after_s = 200;  // the second baseline; later ones ever rarer
