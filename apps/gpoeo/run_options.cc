@@ -30,7 +30,7 @@ std::string origin(const CLI::App& verb, const Settings& settings, const std::st
 
 void declare_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--policy", options.policy,
-                  "search (measured search on the SM clock), default, static:MHz");
+                  "gpoeo, default, static:MHz, power-limit:W, gpoeo-paper, odpp, zeus");
   verb.add_option("--max-slowdown", options.max_slowdown_text,
                   "Limit on time per iteration: 5%, 0.05 or 1.05");
   verb.add_option("--objective", options.objective_text,
