@@ -63,30 +63,29 @@ def turn(process):
     return float(process.stdout.readline().split()[1])
 
 
-def compare_loops(names, drain, library, options):
+def compare_loop(name, drain, library, options):
+    """All processes of one loop at once; they end before the next loop's begin, for the GPU's memory."""
     processes = {}
-    for name in names:
-        for inject in (False, True):
-            for run in range(options.runs):
-                processes[name, inject, run] = subprocess.Popen(
-                    [sys.executable, str(HERE / "loops.py"), name, "--turns", "--seconds", str(options.seconds)],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                    env=drain.environment(library, inject))
+    for inject in (False, True):
+        for run in range(options.runs):
+            processes[inject, run] = subprocess.Popen(
+                [sys.executable, str(HERE / "loops.py"), name, "--turns", "--seconds", str(options.seconds)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                env=drain.environment(library, inject))
     for process in processes.values():
         assert process.stdout.readline().strip() == "ready"
         pin(process.pid)  # not before: starting takes every core there is
-    for name in names:
-        ratios, times = [], {False: [], True: []}
-        for round_ in range(options.rounds):
-            for run in range(options.runs):
-                for inject in ((False, True) if (run + round_) % 2 == 0 else (True, False)):
-                    times[inject].append(turn(processes[name, inject, run]))
-                ratios.append(times[True][-1] / times[False][-1])
-        error = statistics.stdev(ratios) / len(ratios) ** 0.5
-        print(f"{name:12} without {statistics.median(times[False]):8.1f} us a step (spread "
-              f"{100 * statistics.stdev(times[False]) / statistics.mean(times[False]):.1f} %), with "
-              f"{statistics.median(times[True]):8.1f}; ratio mean {statistics.mean(ratios):.4f} +- {error:.4f}, median "
-              f"{statistics.median(ratios):.4f}, {min(ratios):.4f} to {max(ratios):.4f}, {len(ratios)} pairs", flush=True)
+    ratios, times = [], {False: [], True: []}
+    for round_ in range(options.rounds):
+        for run in range(options.runs):
+            for inject in ((False, True) if (run + round_) % 2 == 0 else (True, False)):
+                times[inject].append(turn(processes[inject, run]))
+            ratios.append(times[True][-1] / times[False][-1])
+    error = statistics.stdev(ratios) / len(ratios) ** 0.5
+    print(f"{name:12} without {statistics.median(times[False]):8.1f} us a step (spread "
+          f"{100 * statistics.stdev(times[False]) / statistics.mean(times[False]):.1f} %), with "
+          f"{statistics.median(times[True]):8.1f}; ratio mean {statistics.mean(ratios):.4f} +- {error:.4f}, median "
+          f"{statistics.median(ratios):.4f}, {min(ratios):.4f} to {max(ratios):.4f}, {len(ratios)} pairs", flush=True)
     for process in processes.values():
         process.stdin.close()
         process.wait()
@@ -120,7 +119,8 @@ def main():
     drain = Drain()
     drain.start()
     if options.loops:
-        compare_loops(options.loops.split(","), drain, library, options)
+        for name in options.loops.split(","):
+            compare_loop(name, drain, library, options)
     variants = {"without": drain.environment(library, False), "with the library": drain.environment(library, True)}
     if options.other:
         variants[f"with {pathlib.Path(options.other).name}"] = drain.environment(options.other, True)

@@ -42,7 +42,7 @@ class TokenModel(nn.Module):
 
 def cnn_large():
     """Bound by the GPU, as most training is."""
-    yield from cnn(width=256, depth=12, batch=128, size=64)
+    yield from cnn(width=256, depth=12, batch=48, size=64)  # ten of them fit one card
 
 
 def cnn(width=64, depth=6, batch=64, size=32):
