@@ -246,8 +246,8 @@ int measure(const MeasureOptions& options) {
   const bool restored = sweep.finish();
   if (restored && *guardian) (*guardian)->dismiss();
   if (!restored)
-    log::error(
-        "clocks were not restored; the guardian goes on trying, and 'gpoeo reset' does it by hand");
+    log::error("clocks were not restored; {}'gpoeo reset' does it by hand",
+               *guardian ? "the guardian goes on trying, and " : "");
   if (sweep.points().empty()) {
     if (code == kExitOwnFailure) log::error("nothing was measured: {}", sweep.why_stopped());
     return code;

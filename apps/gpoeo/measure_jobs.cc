@@ -78,12 +78,13 @@ class JobEnder {
   std::optional<std::chrono::steady_clock::time_point> asked_;
 };
 
+// Closing a run may wait for its energy (control/sweep.h) before the clocks are given back.
 void await_driver(std::future<void>& future) {
-  if (future.wait_for(kRestorePatience) == std::future_status::ready) return;
+  if (future.wait_for(2 * kRestorePatience) == std::future_status::ready) return;
   log::error(
       "the driver has not answered for {} s: the clocks may still be set; the guardian goes on "
       "trying, and 'gpoeo reset' restores them",
-      kRestorePatience.count());
+      (2 * kRestorePatience).count());
   ::_exit(kExitOwnFailure);  // the control thread hangs inside the driver and cannot be joined
 }
 

@@ -258,8 +258,8 @@ int run(const RunOptions& options) {
   if (*guardian && !failed) (*guardian)->dismiss();
   if (Status shown = publish(session, options); !shown) log::error("{}", shown.error().text);
   if (failed) {
-    log::error(
-        "clocks were not restored; the guardian goes on trying, and 'gpoeo reset' does it by hand");
+    log::error("clocks were not restored; {}'gpoeo reset' does it by hand",
+               *guardian ? "the guardian goes on trying, and " : "");
     if (options.strict) return kExitOwnFailure;
   }
   return exit.code;

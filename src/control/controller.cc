@@ -8,6 +8,7 @@
 
 #include "control/counter_choice.h"
 #include "control/gpu_channel.h"
+#include "control/observation_log.h"
 #include "control/observe.h"
 #include "control/problem.h"
 #include "control/same_work.h"
@@ -117,6 +118,11 @@ void Controller::take_progress(Instant now) {
       enter(State::kIdle, "no iteration ends");
     }
     return;
+  }
+  if (traces_->active()) {
+    // What traces say and what is counted do not compare.
+    traces_->stand_down();
+    restart("iterations are counted from here on");
   }
   last_progress_ = now;
   if (last_end_) last_gap_ = (ends.back() - *last_end_) / static_cast<std::int64_t>(ends.size());
@@ -407,13 +413,7 @@ void Controller::use_observation(const policy::Observation& observation, Span sp
   }
   if (!profiled(observation, span, now)) return;
   ledger_.add_observation(observation);
-  observations_.push_back(observation);
-  if (observations_.size() > kMostObservations) {
-    // The oldest look at the clock held now is the one that will be missed least.
-    const auto oldest = std::ranges::find_if(
-        observations_, [&](const auto& o) { return o.setting == decision_->setting; });
-    observations_.erase(oldest);
-  }
+  add_bounded(observations_, observation, kMostObservations);
   decide();
 }
 
@@ -443,6 +443,7 @@ void Controller::other_work(const policy::Observation& window, Instant began, In
 
 // Whether `window` is of work that is known; then all that was learned of it is back.
 bool Controller::resume(const policy::Observation& window, Instant began) {
+  if (traces_->active()) return false;  // times are over a reference that is gone
   auto known = known_work_.recall(window);
   if (!known) return false;
   ledger_.resume_phase(known->ledger_phase, began);

@@ -347,5 +347,38 @@ TEST(Controller, LiveStatusKnowsWhatIsGoingOn) {
   EXPECT_THAT(live.setting, HasSubstr("SM"));
 }
 
+// Launches are seen only after traces have taken over (a long compilation, say): counting wins.
+TEST(Controller, TracesStandDownWhenIterationsAreCounted) {
+  Scene scene(measured("LSTM"));
+  scene.traces_after = std::chrono::seconds(20);
+  scene.progress->hidden = true;
+  scene.start();
+  scene.pass(40);
+  EXPECT_FALSE(scene.lock()) << "nothing is known yet";
+  scene.progress->hidden = false;
+  ASSERT_TRUE(scene.reach(State::kHold, 200)) << scene.all_events();
+  EXPECT_THAT(scene.all_events(), HasSubstr("iterations are counted from here on"));
+  scene.progress->hidden = true;
+  EXPECT_TRUE(scene.reach(State::kIdle, 60)) << "and a job that stops is idle again";
+  const auto s = scene.controller->finish();
+  EXPECT_FALSE(scene.lock());
+  EXPECT_THAT(fmt::format("{}", fmt::join(s.notes, "\n")), HasSubstr("power traces"));
+}
+
+// By traces alone, and then the energy is gone: what cannot be measured does not stay set.
+TEST(Controller, ByTracesAClockThatCannotBeMeasuredIsGivenBack) {
+  Scene scene(measured("LSTM"));
+  scene.traces_after = std::chrono::seconds(5);
+  scene.progress->hidden = true;
+  scene.start();
+  scene.pass(60);
+  for (const Call call :
+       {Call::kPowerSamplesSince, Call::kPowerInstant, Call::kPowerAverage, Call::kEnergyCounter}) {
+    scene.faults.fail(call, {ErrorKind::kIo, "stuck"});
+  }
+  scene.pass(400);
+  EXPECT_FALSE(scene.lock()) << scene.all_events();
+}
+
 }  // namespace
 }  // namespace gpoeo::control

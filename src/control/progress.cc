@@ -12,6 +12,7 @@
 namespace gpoeo::control {
 namespace {
 
+constexpr unsigned kLooksUntilDropped = 600;
 constexpr Duration kLookForRings = std::chrono::milliseconds(500);
 // A process takes over only when it has launched clearly more than the one followed now.
 constexpr double kTakeOver = 1.5;
@@ -100,10 +101,12 @@ void RingProgress::look_for_rings(Instant now) {
   if (now < next_look_) return;
   next_look_ = now + kLookForRings;
   look_for_the_gone();
+  drop_the_gone();
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
     if (file.path().extension() != wire::kRingSuffix) continue;
     const std::string name = file.path().filename().string();
+    set_aside_if_replaced(name, file.path());
     if (processes_.contains(name) || processes_.size() >= kMostProcesses) continue;
     if (std::ranges::find(refused_, name) != refused_.end()) continue;
     auto reader = wire::RingReader::open(file.path());
@@ -114,6 +117,33 @@ void RingProgress::look_for_rings(Instant now) {
     }
     processes_.try_emplace(name, std::move(*reader));
   }
+}
+
+// Another program runs in the process now (exec), or another process has its number: what it
+// launched before was another's, and stays with what was counted.
+void RingProgress::set_aside_if_replaced(const std::string& name,
+                                         const std::filesystem::path& path) {
+  const auto old = processes_.find(name);
+  if (old == processes_.end() || old->second.reader.is_file(path)) return;
+  auto node = processes_.extract(old);
+  node.key() = fmt::format("{} ({} before it)", name, ++replaced_);
+  node.mapped().replaced = node.mapped().gone = true;
+  processes_.insert(std::move(node));
+}
+
+// Rings of processes that said goodbye, or are gone for long, are drained and of no use any more;
+// each pins 2 MiB of memory. For long: in a container a silent one may only look gone.
+void RingProgress::drop_the_gone() {
+  std::erase_if(processes_, [&](const auto& entry) {
+    const auto& [name, process] = entry;
+    const bool over = process.reader.state() == wire::RingState::kEnded ||
+                      process.gone_looks > kLooksUntilDropped;
+    if (!process.gone || !over || &process == followed_) return false;
+    std::error_code ignored;
+    const auto path = folder_ / name;
+    if (process.reader.is_file(path)) std::filesystem::remove(path, ignored);
+    return true;
+  });
 }
 
 void RingProgress::drain(const std::string& name, Process& process) {
@@ -177,8 +207,10 @@ void RingProgress::look_for_the_gone() {
   for (auto& [name, process] : processes_) {
     const std::int64_t pid = process.reader.header().pid;
     const bool silent = process.records == std::exchange(process.records_then, process.records);
-    process.gone = silent && pid > 1 && pid <= std::numeric_limits<pid_t>::max() &&
-                   ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+    const bool dead = silent && pid > 1 && pid <= std::numeric_limits<pid_t>::max() &&
+                      ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+    process.gone = process.replaced || dead;
+    process.gone_looks = process.gone ? process.gone_looks + 1 : 0;
   }
 }
 

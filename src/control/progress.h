@@ -84,6 +84,8 @@ class RingProgress final : public ProgressReader {
     std::uint64_t records = 0;
     std::uint64_t records_then = 0;  // at the last look at the process
     std::uint64_t steps = 0;
+    bool replaced = false;            // another program runs in the process now
+    unsigned gone_looks = 0;          // in a row
     bool gone = false;                // no such process any more, and nothing new in its ring
     std::uint64_t repeats_taken = 0;  // iterations of `repeats` already handed out
     std::uint64_t repeats_generation = 0;
@@ -95,6 +97,8 @@ class RingProgress final : public ProgressReader {
   };
 
   void look_for_rings(Instant now);
+  void set_aside_if_replaced(const std::string& name, const std::filesystem::path& path);
+  void drop_the_gone();
   void drain(const std::string& name, Process& process);
   static bool tells(const Process& process);  // more may come of it
   static std::uint64_t iterations_of(const Process& process);
@@ -104,6 +108,7 @@ class RingProgress final : public ProgressReader {
   void drop_impossible_ends(Instant now);
 
   std::filesystem::path folder_;
+  unsigned replaced_ = 0;  // rings whose process began anew
   Instant next_look_{};
   std::map<std::string, Process> processes_;
   std::vector<std::string> refused_;  // files that are no rings

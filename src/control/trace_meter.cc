@@ -11,6 +11,8 @@ namespace {
 constexpr Duration kIdleAfter = std::chrono::seconds(10);
 // How long a busy GPU is let run before its trace counts.
 constexpr Duration kWarmUp = std::chrono::seconds(5);
+// Behind the longest window that was asked for.
+constexpr Duration kReadingsLate = std::chrono::seconds(15);
 // Ratios are what counts; a rhythm whose period cannot be told is called a second long.
 constexpr double kUnknownPeriod_s = 1.0;
 
@@ -43,16 +45,29 @@ TraceMeter::Event TraceMeter::follow(Instant now) {
 
 bool TraceMeter::warm(Instant now) const { return !idle_ && now - busy_since_ >= kWarmUp; }
 
+void TraceMeter::stand_down() {
+  active_ = false;
+  after_.reset();
+  window_.reset();
+  reference_.reset();
+}
+
 void TraceMeter::new_work(Instant now) {
   reference_.reset();
   window_.reset();
   busy_since_ = now;
 }
 
+// An unmeasured clock must not stay: readings that have not come for long never will.
+std::optional<Result<TraceMeter::Measured>> TraceMeter::unreadable(Instant now) const {
+  if (now < window_->latest_answer() + kReadingsLate) return std::nullopt;
+  return Result<Measured>(make_error(ErrorKind::kIo, "power or energy cannot be read"));
+}
+
 std::optional<Result<TraceMeter::Measured>> TraceMeter::poll(Instant now) {
   const auto known =
       window_->look(gpus_.front()->history(), now, reference_ ? &*reference_ : nullptr);
-  if (!known) return std::nullopt;
+  if (!known) return unreadable(now);
   if (!*known) return std::unexpected(known->error());
   const TraceWindow::Timing& timing = **known;
   Watts power;
@@ -61,7 +76,7 @@ std::optional<Result<TraceMeter::Measured>> TraceMeter::poll(Instant now) {
   policy::Observation& o = measured.observation;
   for (const auto& gpu : gpus_) {
     const auto energy = gpu->energy(timing.from, timing.to);
-    if (!energy) return std::nullopt;  // the readings that close it are on their way
+    if (!energy) return unreadable(now);  // the readings that close it are on their way
     power += energy->mean_power();
     const double error = (energy->uncertainty / energy->duration).value();
     variance += error * error;

@@ -28,6 +28,8 @@ class TraceMeter {
   // To be called while no iteration was ever counted.
   Event follow(Instant now);
   bool active() const { return active_; }
+  // Iterations are counted after all; it does not take over again.
+  void stand_down();
   // Busy for long enough that its trace means something.
   bool warm(Instant now) const;
 
@@ -41,10 +43,12 @@ class TraceMeter {
     Instant from, to;
     policy::Observation observation;  // setting and `at` are the caller's to fill
   };
-  // nullopt: measure on. kNotFound: nothing can be said of this trace.
+  // nullopt: measure on. An error: nothing can be said of this trace, or its energy cannot be read.
   std::optional<Result<Measured>> poll(Instant now);
 
  private:
+  std::optional<Result<Measured>> unreadable(Instant now) const;
+
   GpuGroup gpus_;
   std::optional<Duration> after_;
   bool active_ = false;

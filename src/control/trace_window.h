@@ -30,6 +30,8 @@ class TraceWindow {
   // `reference` null: this window is to become it.
   std::optional<Result<Timing>> look(const telemetry::History& history, Instant now,
                                      const iteration::PowerTrace* reference);
+  // When its time is up at the latest.
+  Instant latest_answer() const { return from_ + longest_; }
   // The trace of what was answered last.
   const iteration::PowerTrace& trace() const { return trace_; }
 

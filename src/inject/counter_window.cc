@@ -193,6 +193,11 @@ bool start_thread() {
 
 }  // namespace
 
+void forget_counter_window() {
+  g_windows.stop.store(true);
+  g_windows.running.store(false, std::memory_order_release);
+}
+
 void prepare_counter_windows(const char* folder) {
   snprintf(g_windows.folder, sizeof g_windows.folder, "%s", folder);
 }

@@ -21,6 +21,9 @@ void prepare_counter_windows(const char* folder);
 bool take_up_counter_window(const wire::RingMapping& ring, const CuptiLibrary& cupti, void* context,
                             std::uint64_t window);
 
+// In a forked child: there is no thread here, whatever the parent had.
+void forget_counter_window();
+
 // Another CUPTI user arrives: ends a window that runs, soon.
 void stop_counter_window();
 

@@ -104,7 +104,10 @@ cupti::Result subscribe_v2_for_other(cupti::Subscriber* subscriber, cupti::Callb
 }
 
 // The ring belongs to the parent.
-void in_forked_child() { g_log.quiet.store(true, std::memory_order_relaxed); }
+void in_forked_child() {
+  g_log.quiet.store(true, std::memory_order_relaxed);
+  forget_counter_window();
+}
 
 void make_way_for_others() {
   int places =

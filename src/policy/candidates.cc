@@ -66,8 +66,11 @@ void add_memory_lines(std::vector<Candidate>& out, const Problem& problem, Hertz
 void add_power_limits(std::vector<Candidate>& out, const PowerLimitRange& range) {
   for (int i = 1; i <= kPowerSteps; ++i) {
     const double share = static_cast<double>(i) / kPowerSteps;
-    const double watts =
-        std::round(range.highest.value() - share * (range.highest - range.lowest).value());
+    const double watts = std::max(
+        range.lowest.value(),
+        std::round(range.highest.value() - share * (range.highest - range.lowest).value()));
+    const auto& last = out.back().setting.power_limit;
+    if (watts >= last.value_or(range.highest).value()) continue;  // a range of few watts
     out.push_back(
         {.setting = {.power_limit = Watts(watts)}, .level = watts / range.highest.value()});
   }

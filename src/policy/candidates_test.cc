@@ -67,6 +67,12 @@ TEST(Candidates, PowerLimitsWhereNothingElseCanBeSet) {
     EXPECT_LT(*all[i].setting.power_limit, range.highest);
     EXPECT_FALSE(all[i].setting.sm);
   }
+  const PowerLimitRange narrow{.lowest = Watts(100.4), .highest = Watts(110)};
+  const auto few = candidates_of({.power = narrow}, std::nullopt);
+  for (std::size_t i = 1; i < few.size(); ++i) {
+    EXPECT_GE(*few[i].setting.power_limit, narrow.lowest) << "never below what the card takes";
+    EXPECT_LT(few[i].level, few[i - 1].level) << "no limit twice";
+  }
   Problem both = a100();
   both.power = range;
   for (const auto& c : candidates_of(both, std::nullopt)) EXPECT_FALSE(c.setting.power_limit);

@@ -15,6 +15,9 @@
 namespace gpoeo::wire {
 namespace {
 
+// Windows are bounded by what was asked for: seconds.
+constexpr std::uint64_t kLongestCounterWindow_ns = 3'600'000'000'000;
+
 Status read_exactly(int fd, void* to, std::size_t bytes, std::size_t offset,
                     const std::filesystem::path& path) {
   auto* out = static_cast<char*>(to);
@@ -153,6 +156,13 @@ Status RingReader::drain(std::vector<RingRecord>& out) {
   return write_word(kTailOffset, tail_);
 }
 
+bool RingReader::is_file(const std::filesystem::path& path) const {
+  struct stat ours {
+  }, theirs{};
+  return ::fstat(file_.get(), &ours) == 0 && ::stat(path.c_str(), &theirs) == 0 &&
+         ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+}
+
 Status RingReader::request_counters(std::uint64_t window, std::uint64_t most_ns) const {
   GPOEO_TRY_STATUS(write_word(kRequestOffset + offsetof(CounterRequest, most_ns), most_ns));
   return write_word(kRequestOffset + offsetof(CounterRequest, start), window);
@@ -175,9 +185,15 @@ Result<std::optional<CounterBlock>> RingReader::counters() const {
   if (static_cast<std::uint32_t>(block.error) > kMostCounterError) {
     return corrupt(fmt::format("counter error {}", static_cast<std::uint32_t>(block.error)));
   }
-  if (block.end_ns < block.begin_ns) return corrupt("a counter window that ends before it begins");
+  // In unsigned numbers: what lies in the file may be anything.
+  const std::uint64_t span =
+      static_cast<std::uint64_t>(block.end_ns) - static_cast<std::uint64_t>(block.begin_ns);
+  if (span > kLongestCounterWindow_ns) {
+    return corrupt("a counter window that ends before it begins, or lasts for hours");
+  }
   block.begin_ns = on_timeline(block.begin_ns);
   block.end_ns = on_timeline(block.end_ns);
+  if (block.end_ns < block.begin_ns) return corrupt("a counter window at no possible time");
   std::uint32_t kept = 0;
   for (std::uint32_t i = 0; i < block.count; ++i) {
     if (std::isfinite(block.values[i].value)) block.values[kept++] = block.values[i];

@@ -26,6 +26,8 @@ class RingReader {
   // corrupt: the caller then drops it for good.
   Status drain(std::vector<RingRecord>& out);
 
+  // Whether `path` is still the file that was opened: a process that execs makes a new one.
+  bool is_file(const std::filesystem::path& path) const;
   const RingHeader& header() const { return header_; }
   // Asks for a counter window and for its end; see progress_ring.h. kIo when the file is gone bad.
   Status request_counters(std::uint64_t window, std::uint64_t most_ns) const;

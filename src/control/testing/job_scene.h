@@ -53,6 +53,7 @@ class Scene {
                           .measure_only_reason = measure_only ? "--dry-run" : ""};
     input.counters.in_process = std::move(sources);
     input.predict = predict;
+    input.traces_after = traces_after;
     input.gpus.push_back({.device = device.get(), .guard = {}, .trace = {}});
     if (!measure_only) {
       input.gpus[0].guard.emplace(twin::testing::expect_ok(Guard::acquire(*device, *journal_, {})));
@@ -90,6 +91,7 @@ class Scene {
   std::vector<std::string> events;
   std::vector<State> states;
   // Set before start().
+  std::optional<Duration> traces_after;
   std::vector<NamedSource> sources;
   Predict predict;
 
