@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,15 +55,24 @@ void Fd::reset(int fd) {
   fd_ = fd;
 }
 
+// For the writer of a pipe that is given as a file.
+static constexpr int kPipePatience_ms = 10'000;
+
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A pipe that nobody writes to must not hold us up; for files O_NONBLOCK means nothing.
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return errno_error(path.string(), errno);
   std::string content;
   std::string chunk(std::size_t{64} << 10, '\0');
   for (;;) {
+    pollfd ready{.fd = file.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&ready, 1, kPipePatience_ms) == 0) {
+      return make_error(ErrorKind::kIo, fmt::format("{}: nothing came for {} s", path.string(),
+                                                    kPipePatience_ms / 1000));
+    }
     const ssize_t n = ::read(file.get(), chunk.data(), chunk.size());
     if (n < 0) {
-      if (errno == EINTR) continue;
+      if (errno == EINTR || errno == EAGAIN) continue;
       return errno_error(path.string(), errno);
     }
     if (n == 0) return content;

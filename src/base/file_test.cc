@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
 
 namespace gpoeo {
 namespace {
@@ -68,6 +72,18 @@ TEST_F(FileTest, PrivateDirectoryIsCreatedAndHeldToTheRule) {
   EXPECT_TRUE(ensure_private_directory(path));
   ASSERT_EQ(chmod(path.c_str(), 0777), 0);
   EXPECT_EQ(ensure_private_directory(path).error().kind, ErrorKind::kNoPermission);
+}
+
+// `gpoeo detect <(zcat trace.csv.gz)`.
+TEST(ReadFile, ReadsAPipe) {
+  const std::string path = ::testing::TempDir() + "/pipe_" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path) << "hello"; });
+  const auto content = read_file(path, 100);
+  writer.join();
+  ::unlink(path.c_str());
+  ASSERT_TRUE(content) << content.error().text;
+  EXPECT_EQ(*content, "hello");
 }
 
 }  // namespace

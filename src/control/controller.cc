@@ -30,6 +30,8 @@ constexpr std::size_t kMostObservations = 400;
 constexpr Duration kEarlyLook = std::chrono::milliseconds(1500);
 constexpr std::ptrdiff_t kEarlyIterations = 3;
 constexpr unsigned kMostDroppedWindows = 3;
+// A claim that may be off by more (one standard error; 1.645 of them are its interval) is none.
+constexpr double kWidestClaim = 0.06;
 // So many traces in a row about which nothing can be said.
 constexpr unsigned kMostUnknowable = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
@@ -485,6 +487,9 @@ std::string Controller::why_nothing_is_claimed(const report::Session& session) c
   }
   if (session.saving) {
     const auto& slowdown = session.saving->net_slowdown;
+    if (std::max(slowdown.error, session.saving->net_saving.error) > kWidestClaim) {
+      return "iterations differ too much from one another: nothing could be told within ten points";
+    }
     if (slowdown.value < -kImpossibleMargin - kImpossibleSigmas * slowdown.error) {
       return "iterations became shorter than at default clocks: the baseline was of other work";
     }

@@ -92,7 +92,7 @@ class Outlook {
     const double allowance = allowance_s();
     for (std::size_t k = 1; k < candidates_.size(); ++k) {
       if (k == hold || !may_look(k) || !reachable(k)) continue;
-      if (downside_s(k) > allowance) continue;
+      if (!promising(k) || downside_s(k) > allowance) continue;
       const double gain = knowledge_gain(k, hold);
       const double profit = horizon_s() * gain - probe_cost_s(k, hold);
       if (profit > best.profit) best = {k, profit, gain};
@@ -210,12 +210,21 @@ class Outlook {
     return probe_seconds(k) * std::max(0.0, std::expm1(worst));
   }
 
+  // Not far over the limit even when things are as good as may well be.
+  bool promising(std::size_t k) const {
+    return beliefs_[k].time - options_.hopeful_sigmas * beliefs_[k].time_error <= limit_;
+  }
+
   // What a look takes, settling included.
   double probe_seconds(std::size_t k) const {
     const MeasureGoal& goal = beliefs_[k].time_error > kDarkError ? kGlance : kProbe;
     const double iterations_s = static_cast<double>(goal.least_iterations) *
                                 std::exp(log_.blocks.front().log_time + beliefs_[k].time);
-    return options_.settle_s + std::clamp(iterations_s, goal.least.value(), goal.longest.value());
+    // However short the time allowed, a window holds two iterations.
+    const double shortest_s =
+        std::max(goal.least.value(), 2 * iterations_s / static_cast<double>(goal.least_iterations));
+    return options_.settle_s +
+           std::clamp(iterations_s, shortest_s, std::max(shortest_s, goal.longest.value()));
   }
 
   // How likely it is that `k` is found to be within the limit by a measurement that moves what is
@@ -275,6 +284,12 @@ Decision ConstrainedSearch::decide(const Problem& problem,
   const EvidenceLog log = gather(candidates, observations);
   if (log.baselines == 0) {
     return at(Purpose::kBaseline, {}, kFirstBaseline, "measuring default clocks");
+  }
+  // No clock can be judged against iterations that are not known to half of what is at stake.
+  const double known_to = options_.baseline_share * std::log1p(problem.max_slowdown);
+  if (const double error = log.baseline_error; error > known_to) {
+    return at(Purpose::kLeave, {}, kHold,
+              fmt::format("iterations at default clocks are known to {:.1f} % only", 100 * error));
   }
   const Outlook outlook(problem, options_, candidates, log);
 

@@ -38,6 +38,8 @@ struct ConstrainedSearchOptions {
   double shortest_job_s = 120;
   double downside_sigmas = 0.8;
   double urgent_gain = 0.015;   // expected gain for which the pace does not matter
+  double hopeful_sigmas = 1.3;  // a setting is looked at only when so many errors could save it
+  double baseline_share = 0.5;  // of the limit; default clocks must be known to that
   double furthest_step = 0.65;  // of the lowest level looked at; no setting below it is tried
   std::size_t most_probes = 16;
   std::size_t free_moves = 2;  // made at once; later ones ever rarer

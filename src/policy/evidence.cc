@@ -128,6 +128,11 @@ EvidenceLog gather(std::span<const Candidate> candidates,
       blocks.push_back(e);
     }
   }
+  double weight = 0;
+  for (const Evidence& e : log.blocks) {
+    if (e.candidate == 0) weight += 1 / e.time_variance;
+  }
+  if (weight > 0) log.baseline_error = 1 / std::sqrt(weight);
   log.probes = tried.size();
   shorten(log.blocks);
   return log;

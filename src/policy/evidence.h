@@ -31,6 +31,7 @@ struct EvidenceLog {
   std::vector<Evidence> blocks;  // oldest first, at most kMostBlocks
   std::size_t baselines = 0;     // visits to default clocks
   double last_baseline_s = 0;    // middle of the newest
+  double baseline_error = 0;     // standard error of their mean time, relative, without drift
   std::size_t probes = 0;        // other settings measured
   std::size_t moves = 0;         // from one setting other than the default to another
   double last_move_s = 0;        // end of the last window before the newest of them
