@@ -36,7 +36,7 @@ struct ConstrainedSearchOptions {
   // Of the energy used so far, or of that of so short a job, may be lost by looking.
   double most_loss = 0.0045;
   double shortest_job_s = 120;
-  double downside_sigmas = 0.8;
+  double downside_sigmas = 1.2;
   double urgent_gain = 0.015;   // expected gain for which the pace does not matter
   double hopeful_sigmas = 1.3;  // a setting is looked at only when so many errors could save it
   double baseline_share = 0.5;  // of the limit; default clocks must be known to that
