@@ -481,6 +481,7 @@ LiveStatus Controller::live_status() const {
 // Figures that cannot be what they say are not shown.
 std::string Controller::why_nothing_is_claimed(const report::Session& session) const {
   if (!measure_only_reason_.empty()) return "no clock was set";
+  if (session.clock_writes == 0) return "default clocks were kept all the time";
   if (several_jobs_) return "several processes launch work of their own; run each by itself";
   if (work_changes_ >= kMostWorkChanges) {
     return fmt::format("the work changed {} times: its iterations do not compare", work_changes_);
