@@ -2,6 +2,7 @@
 // A policy that is listened to: what it decided and when, for the judge.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -12,7 +13,7 @@ namespace gpoeo::bench {
 struct TimedDecision {
   Instant at;
   policy::Decision decision;
-  bool new_work = false;  // the first since the log of observations was begun anew
+  bool new_work = false;  // the first with another log of observations: begun anew, or brought back
 };
 
 // Thread rule: one thread, although decide() is const: it writes down what it hears.
@@ -24,8 +25,10 @@ class WatchedPolicy final : public policy::Policy {
   policy::Decision decide(const policy::Problem& problem,
                           std::span<const policy::Observation> observations) const override {
     policy::Decision decision = policy_.decide(problem, observations);
-    const bool new_work = observations.size() < known_;
-    known_ = observations.size();
+    const std::optional<Seconds> first =
+        observations.empty() ? std::nullopt : std::optional(observations.front().at);
+    const bool new_work = first_ && first != first_;
+    first_ = first;
     const bool same = !new_work && !decisions_.empty() &&
                       decisions_.back().decision.setting == decision.setting &&
                       decisions_.back().decision.purpose == decision.purpose;
@@ -38,7 +41,7 @@ class WatchedPolicy final : public policy::Policy {
   const policy::Policy& policy_;
   const Clock& clock_;
   mutable std::vector<TimedDecision> decisions_;
-  mutable std::size_t known_ = 0;
+  mutable std::optional<Seconds> first_;  // of the log that was heard last
 };
 
 }  // namespace gpoeo::bench

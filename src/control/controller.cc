@@ -29,6 +29,9 @@ constexpr std::size_t kMostObservations = 400;
 // The newest iterations of a window that is not full yet are looked at so often.
 constexpr Duration kEarlyLook = std::chrono::milliseconds(1500);
 constexpr std::ptrdiff_t kEarlyIterations = 3;
+// So many of the newest ends tell whether work is known; one more lies before them, cut by the
+// shift.
+constexpr std::size_t kReturnIterations = 5;
 constexpr unsigned kMostDroppedWindows = 3;
 // A claim that may be off by more (one standard error; 1.645 of them are its interval) is none.
 constexpr double kWidestClaim = 0.06;
@@ -136,7 +139,7 @@ void Controller::take_progress(Instant now) {
   }
   if (state_ == State::kWarmup) {
     warm_up_.add(ends);
-    if (warm_up_.over()) decide();
+    if (came_back() || warm_up_.over()) decide();
     return;
   }
   if (window_) window_->add(ends);
@@ -441,6 +444,15 @@ void Controller::other_work(const policy::Observation& window, Instant began, In
   } else {
     restart("the work changed", began);
   }
+}
+
+// Work that is known needs no warm-up: a few iterations at default clocks tell.
+bool Controller::came_back() {
+  const auto ends = warm_up_.ends();
+  if (known_work_.empty() || released_ || ends.size() <= kReturnIterations) return false;
+  const auto newest = ends.last(kReturnIterations);
+  auto look = observe_window(gpus_, newest, std::nullopt, started_);
+  return look && resume(*look, newest.front());
 }
 
 // Whether `window` is of work that is known; then all that was learned of it is back.

@@ -108,6 +108,7 @@ class Controller {
   void look_early(Instant now);
   void use_observation(const policy::Observation& observation, Span span, Instant now);
   void other_work(const policy::Observation& window, Instant began, Instant now);
+  bool came_back();
   bool resume(const policy::Observation& window, Instant began);
   std::optional<policy::Observation> observe(std::span<const Instant> ends);
   std::string why_nothing_is_claimed(const report::Session& session) const;

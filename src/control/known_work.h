@@ -24,6 +24,7 @@ class KnownWork {
  public:
   // Work without a baseline is not worth remembering. The oldest is forgotten beyond kMostKept.
   void remember(Work work);
+  bool empty() const { return kept_.empty(); }
   // Takes out the work of which `now` looks like one more window: time and power per iteration at
   // its setting are what this work had there, or between its two nearest SM clocks on the same
   // memory clock. Where several would do, the nearest.

@@ -15,6 +15,7 @@ class WarmUp {
   void add(std::span<const Instant> ends) { ends_.insert(ends_.end(), ends.begin(), ends.end()); }
   // A few iterations in a row took about as long as as many before them, or waiting is of no use.
   bool over() const;
+  std::span<const Instant> ends() const { return ends_; }
   void restart() { ends_.clear(); }
 
  private:
