@@ -10,8 +10,7 @@
 // all count for exactly what they tell. Time is made monotone afterwards: it never falls when the
 // SM clock does.
 //
-// Cost: n blocks (at most 48) and m candidates: n^3 / 3 + n^2 m multiplications, below 2 ms for 600
-// settings.
+// Cost: n blocks (at most 48) and m candidates: n^3 / 3 + n^2 m multiplications.
 #pragma once
 
 #include <memory>
