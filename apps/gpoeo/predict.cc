@@ -50,7 +50,14 @@ Result<model::Profile> read_profile(const std::string& path) {
                         key));
     }
   } catch (const nlohmann::json::exception& error) {
-    return make_error(ErrorKind::kInvalid, fmt::format("{}: {}", path, error.what()));
+    // The library's own text tells where; its number means nothing to a user.
+    const std::string what = error.what();
+    return make_error(
+        ErrorKind::kInvalid,
+        fmt::format(
+            "{}: not a profile: {}; write one object of numbers such as {{\"power_w\": 312.5, "
+            "\"sm_active\": 0.9}}",
+            path, what.substr(what.find(']') + 2)));
   }
   if (!(profile.power_w > 0))
     return make_error(ErrorKind::kInvalid, fmt::format("{}: power_w must be above 0", path));
