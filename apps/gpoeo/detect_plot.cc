@@ -9,32 +9,13 @@
 #include <span>
 #include <vector>
 
+#include "base/markup.h"
 #include "iteration/spectrum.h"
 
 namespace gpoeo::app {
 namespace {
 
 constexpr double kWidth = 960, kPanelHeight = 220, kLeft = 70, kRight = 20, kTop = 30, kBottom = 40;
-
-std::string escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 struct Axis {
   double low = 0, high = 1;
@@ -52,7 +33,7 @@ class Panel {
  public:
   Panel(std::string& out, int row, std::string_view title, Axis x, Axis y)
       : out_(out), top_(kTop + row * (kPanelHeight + kTop + kBottom)), x_(x), y_(y) {
-    print("<text x='{}' y='{}' class='title'>{}</text>\n", kLeft, top_ - 8, escape(title));
+    print("<text x='{}' y='{}' class='title'>{}</text>\n", kLeft, top_ - 8, escape_markup(title));
     print("<rect x='{}' y='{}' width='{}' height='{}' class='frame'/>\n", kLeft, top_,
           kWidth - kLeft - kRight, kPanelHeight);
     for (int i = 0; i <= 4; ++i) {

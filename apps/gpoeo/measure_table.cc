@@ -4,26 +4,11 @@
 #include <fmt/format.h>
 
 #include "control/sweep_drift.h"
+#include "response/counter_values.h"
 #include "response/table_writer.h"
 
 namespace gpoeo::app {
 namespace {
-
-response::CounterValues values_of(const gpu::Counters& c) {
-  using response::Counter;
-  response::CounterValues values;
-  values[Counter::kGrActive] = c.gr_active;
-  values[Counter::kSmActive] = c.sm_active;
-  values[Counter::kSmOccupancy] = c.sm_occupancy;
-  values[Counter::kTensorActive] = c.tensor_active;
-  values[Counter::kDramActive] = c.dram_active;
-  values[Counter::kFp64Active] = c.fp64_active;
-  values[Counter::kFp32Active] = c.fp32_active;
-  values[Counter::kFp16Active] = c.fp16_active;
-  values[Counter::kPcieTxBytesPerS] = c.pcie_tx_bytes_per_s;
-  values[Counter::kPcieRxBytesPerS] = c.pcie_rx_bytes_per_s;
-  return values;
-}
 
 std::string describe(const char* what, const control::Drift& drift) {
   return fmt::format(
@@ -84,7 +69,7 @@ std::string to_table(const SweepTable& about, const std::vector<control::SweepPo
     row.setting.power_limit_w = about.power_limit_w;
     row.time_s = undrifted.rows[i].time_s;
     row.power_w = undrifted.rows[i].power_w / about.gpus;
-    if (points[i].counters) row.counters = values_of(*points[i].counters);
+    if (points[i].counters) row.counters = response::counter_values(*points[i].counters);
     text += response::row_line(about.workload, row);
   }
   return text;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/markup.h"
 #include "bench/render.h"
 
 namespace gpoeo::bench {
@@ -168,31 +169,7 @@ std::string legend(const Shown& shown) {
 
 }  // namespace
 
-std::string escape_html(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+std::string escape_html(std::string_view text) { return escape_markup(text); }
 
 std::string as_html(const Shown& shown) {
   std::string out = fmt::format(

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "policy/objective.h"
 #include "twin/compile.h"
 #include "twin/judge.h"
 #include "twin/twin.h"
@@ -164,17 +165,7 @@ Response Truth::nearest(const policy::ClockSetting& setting) const {
 
 double objective_value(policy::Objective objective, const Response& r, double cost_eta,
                        double power_ratio) {
-  switch (objective) {
-    case policy::Objective::kEnergy:
-      return r.energy;
-    case policy::Objective::kEdp:
-      return r.energy * r.time;
-    case policy::Objective::kEd2p:
-      return r.energy * r.time * r.time;
-    case policy::Objective::kCost:
-      return cost_eta * r.energy + (1 - cost_eta) * power_ratio * r.time;
-  }
-  return r.energy;
+  return policy::objective_value(objective, r.time, r.energy, cost_eta, power_ratio);
 }
 
 Oracle oracle(const std::vector<TruthPoint>& points, double max_slowdown,

@@ -5,26 +5,17 @@
 #include <functional>
 #include <utility>
 
+#include "response/counter_values.h"
+
 namespace gpoeo::control {
 namespace {
 
 model::Profile model_profile(const Profile& from) {
-  using response::Counter;
   model::Profile profile;
   profile.power_w = from.power.value();
   profile.utilization = from.gpu_utilization;
   if (from.origin == CounterOrigin::kNone) return profile;
-  const Activity& a = from.activity;
-  profile.counters[Counter::kGrActive] = a.gr_active;
-  profile.counters[Counter::kSmActive] = a.sm_active;
-  profile.counters[Counter::kSmOccupancy] = a.sm_occupancy;
-  profile.counters[Counter::kTensorActive] = a.tensor_active;
-  profile.counters[Counter::kDramActive] = a.dram_active;
-  profile.counters[Counter::kFp64Active] = a.fp64_active;
-  profile.counters[Counter::kFp32Active] = a.fp32_active;
-  profile.counters[Counter::kFp16Active] = a.fp16_active;
-  profile.counters[Counter::kPcieTxBytesPerS] = a.pcie_tx_bytes_per_s;
-  profile.counters[Counter::kPcieRxBytesPerS] = a.pcie_rx_bytes_per_s;
+  profile.counters = response::counter_values(from.activity);
   return profile;
 }
 

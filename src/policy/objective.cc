@@ -5,6 +5,21 @@
 
 namespace gpoeo::policy {
 
+double objective_value(Objective objective, double time, double energy, double cost_eta,
+                       double most_power_over_default) {
+  switch (objective) {
+    case Objective::kEnergy:
+      return energy;
+    case Objective::kEdp:
+      return energy * time;
+    case Objective::kEd2p:
+      return energy * time * time;
+    case Objective::kCost:
+      return cost_eta * energy + (1 - cost_eta) * most_power_over_default * time;
+  }
+  return energy;
+}
+
 double time_weight(Objective objective) {
   switch (objective) {
     case Objective::kEnergy:

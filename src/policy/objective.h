@@ -15,6 +15,10 @@ struct Worth {
 };
 Worth worth(const Problem& problem, const Belief& belief);
 
+// The objective itself, of time and energy over default settings'.
+double objective_value(Objective objective, double time, double energy, double cost_eta,
+                       double most_power_over_default);
+
 // How much ln(time) counts in ln(objective), beside 1 for ln(power).
 double time_weight(Objective objective);
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "policy/objective.h"
 #include "policy/policy.h"
 
 namespace gpoeo::policy {
@@ -57,18 +58,8 @@ class Replay {
   // What is to be least.
   double reward(const Look& look) const { return reward(look, problem_.objective); }
   double reward(const Look& look, Objective objective) const {
-    switch (objective) {
-      case Objective::kEnergy:
-        return look.energy;
-      case Objective::kEdp:
-        return look.energy * look.time;
-      case Objective::kEd2p:
-        return look.energy * look.time * look.time;
-      case Objective::kCost:
-        return problem_.cost_eta * look.energy +
-               (1 - problem_.cost_eta) * problem_.most_power_over_default * look.time;
-    }
-    return look.energy;
+    return objective_value(objective, look.time, look.energy, problem_.cost_eta,
+                           problem_.most_power_over_default);
   }
 
  private:
