@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <optional>
 
 #include "inject/metric_list.h"
 #include "inject/pm_sampling.h"
@@ -25,8 +26,11 @@ constexpr std::size_t kMostListBytes = std::size_t{1} << 18;
 constexpr std::uint64_t kIntervalNs = 2'000'000;
 constexpr std::uint64_t kShortestPassNs = 500'000'000;
 // At the process's end the driver must not be taken away under the thread.
-constexpr int kExitNaps = 200;
-constexpr long kExitNapNs = 10'000'000;
+constexpr int kExitNaps = 2000;
+// A profiler that comes finds the counters free. A window closes within one decoding step (20 ms)
+// and what CUPTI takes; should CUPTI hang, the newcomer goes on all the same.
+constexpr int kStepAsideNaps = 200;
+constexpr long kNapNs = 1'000'000;
 
 struct Windows {
   char folder[512] = {};
@@ -36,16 +40,10 @@ struct Windows {
   // Of the window that runs.
   wire::RingMapping ring;
   void* cupti = nullptr;
-  void* context = nullptr;
+  std::optional<std::uint32_t> device;
   std::uint64_t window = 0;
 };
 constinit Windows g_windows;
-
-std::int64_t monotonic_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
 
 // The list as text with a NUL at its end, to be freed; nullptr when there is none.
 char* read_list() {
@@ -121,22 +119,37 @@ void sample_passes(std::size_t device, const MetricList& list, wire::CounterBloc
       answer->detail = static_cast<std::uint32_t>(result.cupti);
       return;
     }
+    if (answer->passes == 0) answer->begin_ns = result.begin_ns;
+    answer->end_ns = result.end_ns;
+    answer->covered_ns += result.covered_ns;
     ++answer->passes;
     for (std::size_t m = 0; m < pass.count && answer->count < wire::kMostCounterValues; ++m) {
+      if (!result.values[m]) continue;
       const bool percent = strstr(pass.metrics[m], ".pct") != nullptr;
       answer->values[answer->count].metric = pass.words[m];
-      answer->values[answer->count].value = result.values[m] * (percent ? 0.01 : 1.0);
+      answer->values[answer->count].value = *result.values[m] * (percent ? 0.01 : 1.0);
       ++answer->count;
     }
   }
   if (answer->count == 0) answer->error = wire::CounterError::kTooShort;
 }
 
-void fill(wire::CounterBlock* answer) {
+// CUDA's number of the device of `context`. It must be asked in the launch's own callback (CUPTI
+// allows it there): afterwards the job may have destroyed the context.
+std::optional<std::uint32_t> device_of(void* library, void* context) {
   using GetDeviceId = int (*)(void*, std::uint32_t*);
-  const auto get_device = reinterpret_cast<GetDeviceId>(dlsym(g_windows.cupti, "cuptiGetDeviceId"));
+  const auto get_device = reinterpret_cast<GetDeviceId>(dlsym(library, "cuptiGetDeviceId"));
   std::uint32_t device = 0;
-  if (get_device == nullptr || get_device(g_windows.context, &device) != 0) device = 0;
+  if (get_device == nullptr || get_device(context, &device) != cupti::kSuccess) return {};
+  return device;
+}
+
+void fill(wire::CounterBlock* answer) {
+  if (!g_windows.device) {  // of another card than the job's they would mislead
+    answer->error = wire::CounterError::kUnsupported;
+    return;
+  }
+  const std::uint32_t device = *g_windows.device;
   answer->device_ordinal = device;
   answer->source = wire::CounterSourceId::kPmSampling;
   char chip[32] = {};
@@ -159,22 +172,21 @@ void fill(wire::CounterBlock* answer) {
 void* run_window(void*) {
   wire::CounterBlock answer;
   answer.window = g_windows.window;
-  answer.begin_ns = monotonic_ns();
   fill(&answer);
-  answer.end_ns = monotonic_ns();
   g_windows.ring.publish_counters(answer);
-  g_windows.running.store(false, std::memory_order_release);
+  g_windows.running.store(false);
   return nullptr;
 }
 
-// Registered after CUDA's own, so that it runs before them.
-void at_exit() {
+// No window runs from here on, or the one that runs has been waited for in vain.
+void end_windows(int naps) {
   g_windows.stop.store(true);
-  const timespec nap{0, kExitNapNs};
-  for (int i = 0; i < kExitNaps && g_windows.running.load(std::memory_order_acquire); ++i) {
-    nanosleep(&nap, nullptr);
-  }
+  const timespec nap{0, kNapNs};
+  for (int i = 0; i < naps && g_windows.running.load(); ++i) nanosleep(&nap, nullptr);
 }
+
+// Registered after CUDA's own, so that it runs before them.
+void at_exit() { end_windows(kExitNaps); }
 
 bool start_thread() {
   pthread_attr_t attributes;
@@ -195,7 +207,7 @@ bool start_thread() {
 
 void forget_counter_window() {
   g_windows.stop.store(true);
-  g_windows.running.store(false, std::memory_order_release);
+  g_windows.running.store(false);
 }
 
 void prepare_counter_windows(const char* folder) {
@@ -204,10 +216,15 @@ void prepare_counter_windows(const char* folder) {
 
 bool take_up_counter_window(const wire::RingMapping& ring, const CuptiLibrary& cupti, void* context,
                             std::uint64_t window) {
-  if (g_windows.running.exchange(true, std::memory_order_acquire)) return false;
+  if (g_windows.running.exchange(true)) return false;
+  // Either this sees the end that end_windows() asks for, or that sees this window run.
+  if (g_windows.stop.load()) {
+    g_windows.running.store(false);
+    return true;
+  }
   g_windows.ring = ring;
   g_windows.cupti = cupti.handle;
-  g_windows.context = context;
+  g_windows.device = device_of(cupti.handle, context);
   g_windows.window = window;
   if (!g_windows.exit_hooked.exchange(true)) atexit(&at_exit);
   if (!start_thread()) {
@@ -215,11 +232,11 @@ bool take_up_counter_window(const wire::RingMapping& ring, const CuptiLibrary& c
     answer.window = window;
     answer.error = wire::CounterError::kFailed;
     ring.publish_counters(answer);
-    g_windows.running.store(false, std::memory_order_release);
+    g_windows.running.store(false);
   }
   return true;
 }
 
-void stop_counter_window() { g_windows.stop.store(true); }
+void end_counter_windows() { end_windows(kStepAsideNaps); }
 
 }  // namespace gpoeo::inject

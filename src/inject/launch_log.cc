@@ -64,10 +64,12 @@ std::uint64_t stream_key(const void* stream, std::uint32_t context, bool per_thr
   return key;
 }
 
-void take_up_request(std::uint64_t window, void* context) {
-  if (take_up_counter_window(g_log.ring, g_log.cupti, context, window)) {
-    g_log.seen_window.store(window, std::memory_order_relaxed);
-  }
+// Of all threads that launch now, one takes it up.
+void take_up_request(std::uint64_t window, std::uint64_t seen, void* context) {
+  if (!g_log.seen_window.compare_exchange_strong(seen, window)) return;
+  if (take_up_counter_window(g_log.ring, g_log.cupti, context, window)) return;
+  // Another one runs: left for a later launch.
+  g_log.seen_window.compare_exchange_strong(window, seen);
 }
 
 void log(RecordKind kind, std::uint64_t function, const void* stream, std::uint32_t context,
@@ -86,7 +88,7 @@ void step_aside() {
   // A forked child has no CUPTI any more, and its parent's ring is not its own.
   if (g_log.quiet.load(std::memory_order_relaxed) || g_log.stepped.exchange(true)) return;
   go_quiet(QuietReason::kSteppedAside);
-  stop_counter_window();
+  end_counter_windows();
   const cupti::Result result = g_log.cupti.unsubscribe(g_log.subscriber);
   say("another CUPTI user: stepped aside (%d)", result);
 }
@@ -150,10 +152,11 @@ void on_driver_call(void* /*user*/, int domain, std::uint32_t id, const void* da
   const auto* call = static_cast<const cupti::CallbackData*>(data);
   if (domain != cupti::kDriverApi || call->site != cupti::kEnter) return;
   if (g_log.quiet.load(std::memory_order_relaxed)) return;
-  if (const std::uint64_t window = g_log.ring.requested_window();
-      window != g_log.seen_window.load(std::memory_order_relaxed)) [[unlikely]] {
-    take_up_request(window, call->context);
-  }
+  // Only newer ones: a thread that was away for long may hold the number of one that is done.
+  const std::uint64_t window = g_log.ring.requested_window();
+  const std::uint64_t seen = g_log.seen_window.load(std::memory_order_relaxed);
+  if (window > seen) [[unlikely]]
+    take_up_request(window, seen, call->context);
   const std::uint32_t context = call->context_uid;
   switch (id) {
     case cupti::kLaunchKernel:

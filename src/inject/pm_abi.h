@@ -18,7 +18,7 @@ struct Head {
   void* reserved = nullptr;
 };
 
-// cuptiProfilerInitialize, cuptiProfilerDeInitialize: the head alone.
+// cuptiProfilerInitialize: the head alone.
 
 struct ChipName {  // cuptiDeviceGetChipName
   Head head;
@@ -102,12 +102,11 @@ struct Config {  // cuptiPmSamplingSetConfig
   std::size_t image_bytes;
   const std::uint8_t* image;
   std::size_t hardware_buffer_bytes;
-  std::uint64_t interval;  // nanoseconds under kTriggerTime
+  std::uint64_t interval;  // nanoseconds
   std::int32_t trigger;
   std::int32_t when_full;
 };
-inline constexpr std::int32_t kTriggerTime = 1;      // not on Turing, not on GA100
-inline constexpr std::int32_t kTriggerSysClock = 0;  // any chip; `interval` in cycles
+inline constexpr std::int32_t kTriggerTime = 1;  // not on Turing, not on GA100
 inline constexpr std::int32_t kKeepOldest = 0;
 
 struct Decode {  // cuptiPmSamplingDecodeData

@@ -21,9 +21,9 @@ constexpr std::uint64_t kBillion = 1'000'000'000;
 constexpr std::uint64_t kLongestSampleIntervals = 3;
 
 struct Cupti {
-  Call initialize, deinitialize, chip_name, availability, host_open, host_close, host_metrics,
-      host_config_size, host_config, host_passes, host_evaluate, enable, disable, start, stop,
-      configure, decode, data_size, data_open, data_info, sample_info;
+  Call initialize, chip_name, availability, host_open, host_close, host_metrics, host_config_size,
+      host_config, host_passes, host_evaluate, enable, disable, start, stop, configure, decode,
+      data_size, data_open, data_info, sample_info;
 
   bool load(void* library) {
     const struct {
@@ -31,7 +31,6 @@ struct Cupti {
       const char* name;
     } symbols[] = {
         {&initialize, "cuptiProfilerInitialize"},
-        {&deinitialize, "cuptiProfilerDeInitialize"},
         {&chip_name, "cuptiDeviceGetChipName"},
         {&availability, "cuptiPmSamplingGetCounterAvailability"},
         {&host_open, "cuptiProfilerHostInitialize"},
@@ -109,7 +108,10 @@ void nap(std::uint64_t ns) {
   ::nanosleep(&t, nullptr);
 }
 
-// One window; the destructor gives back what was taken, in reverse.
+// One window; the destructor gives back what was taken, in reverse. All but one thing: the profiler
+// interface stays initialised. It is one for the whole process (cuptiProfilerInitialize() has no
+// handle and NVIDIA's header knows no counting of users), so that to take it down could take it
+// from another user; whether there is one cannot be asked.
 class Window {
  public:
   Window(const Cupti& cupti, const PmRequest& request) : cupti_(cupti), request_(request) {
@@ -126,10 +128,6 @@ class Window {
     if (host_ != nullptr) {
       pm::HostClose close{{sizeof(pm::HostClose)}, host_};
       cupti_.host_close(&close);
-    }
-    if (initialized_) {
-      pm::Head head{sizeof(pm::Head)};
-      cupti_.deinitialize(&head);
     }
   }
 
@@ -155,7 +153,6 @@ class Window {
   bool open_host() {
     pm::Head head{sizeof(pm::Head)};
     if (!ask(cupti_.initialize, &head, "cuptiProfilerInitialize")) return false;
-    initialized_ = true;
     pm::ChipName chip{{sizeof(pm::ChipName)}, request_.device, nullptr};
     if (!ask(cupti_.chip_name, &chip, "cuptiDeviceGetChipName")) return false;
     pm::Availability available{{sizeof(pm::Availability)}, request_.device, 0, nullptr};
@@ -203,11 +200,12 @@ class Window {
                       request_.interval_ns,
                       pm::kTriggerTime,
                       pm::kKeepOldest};
-    if (cupti_.configure(&config) != pm::kSuccess) {
-      // Turing and GA100 have no timer for it: cycles of a clock of about 1 GHz. What a sample
-      // spans is read back, so the exact clock does not matter.
-      config.trigger = pm::kTriggerSysClock;
-      if (!ask(cupti_.configure, &config, "cuptiPmSamplingSetConfig")) return false;
+    if (!ask(cupti_.configure, &config, "cuptiPmSamplingSetConfig")) {
+      // The image is of one pass and the rest is the same for all chips: it is the timer that
+      // Turing and GA100 lack. Their other trigger counts cycles of a clock that gpoeo itself
+      // changes, so that there its samples would have no known length.
+      if (result_.error == PmError::kOther) result_.error = PmError::kNotThisGpu;
+      return false;
     }
     pm::DataSize size{{sizeof(pm::DataSize)}, sampler_, names_, request_.count, kMostPmSamples, 0};
     if (!ask(cupti_.data_size, &size, "cuptiPmSamplingGetCounterDataSize")) return false;
@@ -224,6 +222,7 @@ class Window {
     pm::OfSampler of{{sizeof(pm::OfSampler)}, sampler_};
     if (!ask(cupti_.start, &of, "cuptiPmSamplingStart")) return false;
     started_ = true;
+    result_.begin_ns = static_cast<std::int64_t>(monotonic_ns());
     const std::uint64_t end = monotonic_ns() + request_.window_ns;
     for (std::uint64_t now = monotonic_ns(); now < end; now = monotonic_ns()) {
       if (request_.should_stop != nullptr && request_.should_stop(nullptr)) break;
@@ -231,7 +230,9 @@ class Window {
       if (!drain()) return false;
     }
     started_ = false;
-    return ask(cupti_.stop, &of, "cuptiPmSamplingStop") && drain();
+    if (!ask(cupti_.stop, &of, "cuptiPmSamplingStop")) return false;
+    result_.end_ns = static_cast<std::int64_t>(monotonic_ns());
+    return drain();
   }
 
   // Takes what the card has sampled so far into the sums.
@@ -285,7 +286,7 @@ class Window {
       return;
     }
     for (std::size_t m = 0; m < request_.count; ++m) {
-      result_.values[m] = weights_[m] > 0 ? sums_[m] / weights_[m] : 0;
+      if (weights_[m] > 0) result_.values[m] = sums_[m] / weights_[m];
     }
     result_.error = PmError::kNone;
   }
@@ -293,7 +294,7 @@ class Window {
   const Cupti& cupti_;
   const PmRequest& request_;
   const char* names_[kMostPmMetrics] = {};
-  bool initialized_ = false, started_ = false;
+  bool started_ = false;
   void* host_ = nullptr;
   void* sampler_ = nullptr;
   Buffer availability_, config_, data_;

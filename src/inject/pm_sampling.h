@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hardware counters from inside the job's process: one bounded window of CUPTI PM sampling. The
 // card samples its counters by a timer while kernels run as they always do: no replay, no
-// serialisation. Everything is taken and released inside one call.
+// serialisation. Everything is taken and released inside one call, but CUPTI's profiler interface:
+// it is the process's, and stays initialised.
 //
 // Thread rule: the caller's own thread, never one of the job's; one window at a time. No
 // exceptions; memory through malloc, bounded by kMostPmSamples and the hardware buffer.
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace gpoeo::inject {
 
@@ -46,8 +48,11 @@ struct PmResult {
   int cupti = 0;          // CUPTI's own number, 0 when it refused nothing
   const char* call = "";  // that failed
   std::uint32_t samples = 0;
-  std::uint64_t covered_ns = 0;        // time that the samples cover
-  double values[kMostPmMetrics] = {};  // means over the window, in the metric's own unit
+  std::int64_t begin_ns = 0, end_ns = 0;  // CLOCK_MONOTONIC: from the start to the stop of sampling
+  std::uint64_t covered_ns = 0;           // time that the samples cover, within those
+  // Means over the samples, in the metric's own unit; none where no sample had a value (a ratio
+  // of two things that never happened).
+  std::optional<double> values[kMostPmMetrics] = {};
 };
 
 // In both `cupti` is a handle of dlopen(3) for libcupti.so.

@@ -129,16 +129,16 @@ inline constexpr std::size_t kMostCounterValues = 32;
 struct CounterBlock {
   std::uint64_t sequence = 0;
   std::uint64_t window = 0;        // the request that it answers
-  std::int64_t begin_ns = 0;       // as a record's t_ns
-  std::int64_t end_ns = 0;         //
+  std::int64_t begin_ns = 0;       // as a record's t_ns: when counting began, setting up left out
+  std::int64_t end_ns = 0;         // and when it ended
   std::uint8_t device_uuid[16]{};  // all 0: unknown
   std::uint32_t device_ordinal = 0;
   CounterSourceId source = CounterSourceId::kNone;
   CounterError error = CounterError::kNone;
   std::uint32_t detail = 0;
-  std::uint32_t count = 0;  // of values
-  std::uint32_t passes = 0;
-  std::uint64_t reserved = 0;
+  std::uint32_t count = 0;       // of values
+  std::uint32_t passes = 0;      // that share the window one after another
+  std::uint64_t covered_ns = 0;  // time within it that the values are of; 0: all of it
   CounterValue values[kMostCounterValues];
 };
 static_assert(sizeof(CounterBlock) == 80 + kMostCounterValues * sizeof(CounterValue));

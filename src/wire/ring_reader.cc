@@ -191,6 +191,7 @@ Result<std::optional<CounterBlock>> RingReader::counters() const {
   if (span > kLongestCounterWindow_ns) {
     return corrupt("a counter window that ends before it begins, or lasts for hours");
   }
+  if (block.covered_ns > span) return corrupt("counters of a longer time than their window");
   block.begin_ns = on_timeline(block.begin_ns);
   block.end_ns = on_timeline(block.end_ns);
   if (block.end_ns < block.begin_ns) return corrupt("a counter window at no possible time");
