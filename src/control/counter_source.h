@@ -18,9 +18,9 @@ namespace gpoeo::control {
 struct CounterReading {
   Activity activity;
   CounterOrigin origin = CounterOrigin::kNone;
-  Seconds counted{};
-  double iterations = 0;
-  double remainder = 0;
+  Seconds counted{};      // time that the counters are of
+  double iterations = 0;  // in that time
+  double remainder = 0;   // largest relative error because they were not whole
 };
 
 // Thread rule: the control thread.
@@ -32,7 +32,8 @@ class CounterSource {
   virtual bool free_of_cost() const = 0;
   // Opens a window, at an iteration's end or a little after it.
   virtual Status begin(Instant now, Seconds iteration) = 0;
-  // `ends`: of consecutive iterations since then; `enough`: they will do. nullopt: not finished.
+  // `ends`: of consecutive iterations since then; `enough`: they will do for a source that is free
+  // of cost (others say themselves when they are done). nullopt: not finished.
   virtual std::optional<Result<CounterReading>> poll(Instant now, std::span<const Instant> ends,
                                                      bool enough) = 0;
   // Gives up an open window.

@@ -13,6 +13,9 @@ constexpr policy::MeasureGoal kGoal{
     .least_iterations = 3, .least = Seconds(3), .longest = Seconds(20), .precision = 0};
 // A source that has not answered by then never will.
 constexpr Duration kLongest = std::chrono::seconds(45);
+// A window whose end is not ours to choose: all ends until there is an answer.
+constexpr policy::MeasureGoal kUntilAnswered{
+    .least_iterations = 3, .least = Seconds(60), .longest = Seconds(60), .precision = 0};
 // Two windows of one work differ by less than this at the same clocks.
 constexpr double kSame = 0.04;
 constexpr std::size_t kMostKnown = 32;
@@ -45,7 +48,7 @@ void Profiler::begin(Instant now) {
     const Status begun = source().begin(now, iteration_);
     if (begun) {
       began_ = now;
-      window_.emplace(kGoal, now);
+      window_.emplace(source().free_of_cost() ? kGoal : kUntilAnswered, now);
       return;
     }
     failed_ += fmt::format("{}{}: {}", failed_.empty() ? "" : "; ", sources_[current_].name,

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <span>
 
 #include "base/file.h"
@@ -42,6 +44,22 @@ CounterOrigin origin_of(const wire::RingReader& ring, const wire::CounterBlock& 
   if (ring.header().producer == wire::RingProducer::kTwinJob) return CounterOrigin::kTwinJob;
   return answer.source == wire::CounterSourceId::kRangeProfiler ? CounterOrigin::kRange
                                                                 : CounterOrigin::kPmSampling;
+}
+
+// Mean time of the iterations that ended while counters were read. The window itself may slow
+// them, so that the time before it is only what is left when none can be told.
+Seconds iteration_inside(std::span<const Instant> ends, Instant begin, Instant end,
+                         Seconds before) {
+  const auto first = std::ranges::lower_bound(ends, begin);
+  const auto last = std::ranges::upper_bound(ends, end);
+  if (last - first < 2) return before;
+  return to_seconds(*std::prev(last) - *first) / static_cast<double>(last - first - 1);
+}
+
+// Of each pass, as they share the window: how far it is from whole iterations, over its own.
+double remainder_of(double iterations, std::uint32_t passes) {
+  const double each = iterations / std::max(passes, 1U);
+  return each > 0 ? std::abs(each - std::round(each)) / each : 0;
 }
 
 // Bytes of another process: what is no known word or no plausible value is left out.
@@ -92,7 +110,7 @@ const wire::RingReader* RingSource::ring() const {
   return ring != nullptr && ring->header().pid == asked_pid_ ? ring : nullptr;
 }
 
-std::optional<Result<CounterReading>> RingSource::poll(Instant now, std::span<const Instant>,
+std::optional<Result<CounterReading>> RingSource::poll(Instant now, std::span<const Instant> ends,
                                                        bool) {
   const wire::RingReader* asked = ring();
   if (asked == nullptr) {
@@ -101,6 +119,9 @@ std::optional<Result<CounterReading>> RingSource::poll(Instant now, std::span<co
   const auto answer = asked->counters();
   if (!answer) return std::unexpected(answer.error());
   if (!*answer || (*answer)->window != window_) {
+    if (asked->state() != wire::RingState::kRunning) {
+      return make_error(ErrorKind::kNotSupported, "the injected library has gone quiet");
+    }
     if (now < give_up_at_) return std::nullopt;
     return make_error(
         ErrorKind::kNotFound,
@@ -117,11 +138,13 @@ std::optional<Result<CounterReading>> RingSource::poll(Instant now, std::span<co
     return make_error(ErrorKind::kInvalid, "the answer holds no plausible value");
   }
   reading.origin = origin_of(*asked, block);
-  reading.counted = Seconds(static_cast<double>(block.end_ns - block.begin_ns) * 1e-9);
-  if (iteration_.value() > 0) {
-    reading.iterations = reading.counted / iteration_;
-    // Each pass is a whole number of iterations as they were before; they scatter a little.
-    reading.remainder = 0;
+  const Instant begin = instant_from_ns(block.begin_ns), end = instant_from_ns(block.end_ns);
+  reading.counted = block.covered_ns > 0 ? Seconds(static_cast<double>(block.covered_ns) * 1e-9)
+                                         : to_seconds(end - begin);
+  const Seconds iteration = iteration_inside(ends, begin, end, iteration_);
+  if (iteration.value() > 0) {
+    reading.iterations = reading.counted / iteration;
+    reading.remainder = remainder_of(reading.iterations, block.passes);
   }
   return reading;
 }

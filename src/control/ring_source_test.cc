@@ -36,7 +36,7 @@ class Scene {
   }
   void answer(wire::CounterBlock block) {
     block.window = writer->mapping().requested_window();
-    block.end_ns = 2'000'000'000;
+    if (block.end_ns == 0) block.end_ns = 2'000'000'000;
     writer->mapping().publish_counters(block);
   }
   std::optional<Result<CounterReading>> poll() { return source->poll(now, {}, false); }
@@ -76,6 +76,38 @@ TEST(RingSource, AsksAndTakesTheAnswer) {
   ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
   EXPECT_EQ(scene.writer->mapping().requested_window(), 2U);
   EXPECT_FALSE(scene.poll().has_value()) << "the old answer is no answer";
+}
+
+TEST(RingSource, SecondsAreTheCountersOwnAndIterationsThoseThatRanMeanwhile) {
+  Scene scene;
+  ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
+  // Four passes in 4 s, 3 s of which were counted; iterations take 0.3 s by now. What came before
+  // the window (CUPTI being set up) took longer.
+  wire::CounterBlock block = values({{.metric = 2, .value = 0.8}});
+  block.begin_ns = to_unix_ns(scene.now) + 1'000'000'000;
+  block.end_ns = block.begin_ns + 4'000'000'000;
+  block.covered_ns = 3'000'000'000;
+  block.passes = 4;
+  scene.answer(block);
+  std::vector<Instant> ends{scene.now + std::chrono::milliseconds(1),
+                            scene.now + std::chrono::milliseconds(900)};
+  for (int i = 0; i < 20; ++i) ends.push_back(ends[1] + std::chrono::milliseconds(300 * (i + 1)));
+  const auto answer = scene.source->poll(scene.now, ends, false);
+  ASSERT_TRUE(answer && *answer);
+  EXPECT_NEAR((*answer)->counted.value(), 3, 1e-9);
+  EXPECT_NEAR((*answer)->iterations, 10, 1e-9);
+  EXPECT_NEAR((*answer)->remainder, 0.5 / 2.5, 1e-9) << "a pass was of 2.5 iterations";
+}
+
+TEST(RingSource, ALibraryThatGoesQuietIsNotWaitedFor) {
+  Scene scene;
+  ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
+  scene.writer->set_state(wire::RingState::kQuiet, wire::QuietReason::kSteppedAside);
+  EXPECT_FALSE(scene.poll().has_value());
+  scene.progress->poll(scene.now);
+  const auto answer = scene.poll();
+  ASSERT_TRUE(answer && !*answer);
+  EXPECT_THAT(answer->error().text, HasSubstr("quiet"));
 }
 
 TEST(RingSource, ATwinsJobIsToldAsOne) {

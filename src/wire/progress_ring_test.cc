@@ -177,6 +177,10 @@ TEST_F(ProgressRing, AHalfWrittenOrImpossibleCounterAnswerIsNotTaken) {
   EXPECT_TRUE(reader.counters().value());
   scribble(kCountersOffset + offsetof(CounterBlock, count), 1U << 30);
   EXPECT_FALSE(reader.counters());
+  scribble(kCountersOffset + offsetof(CounterBlock, count), 0);
+  EXPECT_TRUE(reader.counters());
+  scribble(kCountersOffset + offsetof(CounterBlock, covered_ns), 1);
+  EXPECT_FALSE(reader.counters()) << "longer than the window";
 }
 
 TEST_F(ProgressRing, ImpossibleCountersAreCorruptionNotALoop) {
