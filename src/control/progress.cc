@@ -35,7 +35,7 @@ std::string_view to_string(wire::QuietReason reason) {
       return "no libcupti was found; install it (pip install nvidia-cuda-cupti) or put it on "
              "LD_LIBRARY_PATH";
     case wire::QuietReason::kCuptiUnknown:
-      return "the job's CUPTI is none of the versions 11 to 13";
+      return "the job's CUPTI is none of the versions 11 to 13, or lacks functions of theirs";
     case wire::QuietReason::kOtherSubscriber:
       return "another CUPTI user (a profiler) was there first";
     case wire::QuietReason::kSteppedAside:

@@ -72,6 +72,17 @@ TEST_F(Counters, WithoutATimerOnTheCardThereAreNone) {
   EXPECT_EQ(answer()->count, 0U);
 }
 
+TEST_F(Counters, ACuptiWithoutThemIsToldAndLaunchesAreLoggedAllTheSame) {
+  environment_["LD_LIBRARY_PATH"] = GPOEO_CUPTI_WITHOUT_COUNTERS;
+  start_and_ask({"paced", "20"});
+  leave_list();
+  go_on();
+  EXPECT_EQ(finish(), 0);
+  EXPECT_THAT(drain(*ring_), ::testing::SizeIs(21 * 40));
+  ASSERT_TRUE(answer());
+  EXPECT_EQ(answer()->error, wire::CounterError::kUnsupported);
+}
+
 TEST_F(Counters, OfManyThreadsThatLaunchOneTakesTheRequestUp) {
   environment_["FAKE_SLOW_STARTER"] = "1";
   start_and_ask({"two-threads"});

@@ -103,6 +103,28 @@ TEST_F(Injected, AnUnknownCuptiIsLeftAlone) {
   }
 }
 
+TEST_F(Injected, WithoutCuptiTheJobRunsAndTheReasonIsTold) {
+  program_ = GPOEO_PROGRAM_WITHOUT_CUPTI;
+  EXPECT_EQ(run({}), 0);
+  EXPECT_EQ(text("out"), "injection 1\ndone\n");
+  EXPECT_EQ(text("err"), "");
+  auto ring = only_ring();
+  EXPECT_THAT(drain(ring), SizeIs(0));
+  EXPECT_EQ(ring.state(), RingState::kQuiet);
+  EXPECT_EQ(ring.reason(), QuietReason::kNoCupti);
+  EXPECT_EQ(ring.cupti_version(), 0U);
+}
+
+TEST_F(Injected, ACuptiThatLacksWhatIsNeededIsLeftAlone) {
+  environment_["LD_LIBRARY_PATH"] = GPOEO_CUPTI_WITHOUT_CALLBACKS;
+  EXPECT_EQ(run({"init", "train", "10", "profile"}), 0);
+  EXPECT_THAT(text("out"), HasSubstr("launches 400"));
+  EXPECT_THAT(text("out"), HasSubstr("profiler 0")) << "free for others";
+  auto ring = only_ring();
+  EXPECT_THAT(drain(ring), SizeIs(0));
+  EXPECT_EQ(ring.reason(), QuietReason::kCuptiUnknown);
+}
+
 TEST_F(Injected, AForkedChildIsQuietAndItsParentIsNot) {
   EXPECT_EQ(run({"init", "train", "3", "fork", "train", "3"}), 0);
   auto ring = only_ring();

@@ -16,6 +16,8 @@ import unittest
 from scene import BUILD, DEADLINE_S, GPOEO, Scenario, wait_until
 
 PROGRAM = str(BUILD / "src" / "inject" / "fake_cuda_program")
+WITHOUT_CUPTI = str(BUILD / "src" / "inject" / "program_without_cupti")
+WITHOUT_CALLBACKS = str(BUILD / "src" / "inject" / "fake-without-callbacks")
 CONSUMER = str(BUILD / "capi" / "step_marks_consumer")
 LIBRARY = str(BUILD / "lib" / "libgpoeo.so.0")
 SHM = pathlib.Path("/dev/shm")
@@ -82,6 +84,17 @@ class LaunchLog(Scenario):
         self.env["CUDA_INJECTION64_PATH"] = "/somewhere/mine.so"
         report = self.run_job("sh", "-c", 'test "$CUDA_INJECTION64_PATH" = /somewhere/mine.so')
         self.assertIn("left as it is", report["launch_log"])
+
+    def test_runs_without_a_cupti_that_it_knows_and_says_what_is_missing(self):
+        report = self.run_job(WITHOUT_CUPTI)
+        self.assertIn("never started: no libcupti was found", report["launch_log"])
+        self.env["FAKE_CUPTI_VERSION"] = "140000"
+        report = self.run_job(PROGRAM, "init", "paced", "20")
+        self.assertIn("none of the versions 11 to 13", report["launch_log"])
+        del self.env["FAKE_CUPTI_VERSION"]
+        self.env["LD_LIBRARY_PATH"] = WITHOUT_CALLBACKS
+        report = self.run_job(PROGRAM, "init", "paced", "20")
+        self.assertIn("lacks functions", report["launch_log"])
 
     def test_a_full_ring_drops_and_counts(self):
         report = self.run_job(PROGRAM, "init", "train", "20000")

@@ -110,7 +110,9 @@ int cuptiPmSamplingStart(void*) {
   g_taken_ns = now_ns();
   return pm::kSuccess;
 }
+#ifndef FAKE_LACKS_COUNTERS  // as before CUDA 12.6
 int cuptiPmSamplingStop(void*) { return pm::kSuccess; }
+#endif
 int cuptiPmSamplingDecodeData(void* block) {
   fake_stuck();
   auto* decode = as<pm::Decode>(block);

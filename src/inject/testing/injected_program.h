@@ -42,10 +42,10 @@ class InjectedProgram : public ::testing::Test {
       const int err = open((folder_ / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
       dup2(err, STDERR_FILENO);
       for (const auto& [name, value] : environment_) setenv(name.c_str(), value.c_str(), 1);
-      std::vector<char*> arguments{const_cast<char*>(GPOEO_FAKE_PROGRAM)};
+      std::vector<char*> arguments{const_cast<char*>(program_)};
       for (std::string& word : words) arguments.push_back(word.data());
       arguments.push_back(nullptr);
-      execv(GPOEO_FAKE_PROGRAM, arguments.data());
+      execv(program_, arguments.data());
       _exit(127);
     }
     close(to_it[0]);
@@ -96,6 +96,7 @@ class InjectedProgram : public ::testing::Test {
     return records;
   }
 
+  const char* program_ = GPOEO_FAKE_PROGRAM;
   std::filesystem::path folder_, rings_;
   std::map<std::string, std::string> environment_;
   pid_t pid_ = -1;
