@@ -25,13 +25,14 @@ constexpr std::uint32_t kLaunchIds[] = {
 
 // Constant-initialised and trivially destructible: there before and after everything else.
 struct Log {
-  wire::RingMapping ring;
-  CuptiLibrary cupti;
-  cupti::Subscriber subscriber = nullptr;
-  StreamNumbers streams;
+  // What each launch reads lies on one line of the cache, which nobody writes then.
+  alignas(64) wire::RingMapping ring;
   std::atomic<std::uint64_t> seen_window{0};
   std::atomic<bool> quiet{false};    // in this process; a forked child is
   std::atomic<bool> stepped{false};  // aside, for good
+  cupti::Subscriber subscriber = nullptr;
+  alignas(64) StreamNumbers streams;
+  CuptiLibrary cupti;
 };
 constinit Log g_log;
 
@@ -146,17 +147,17 @@ QuietReason subscribe() {
   return QuietReason::kNoLaunchCallbacks;
 }
 
-}  // namespace
-
-void on_driver_call(void* /*user*/, int domain, std::uint32_t id, const void* data) {
-  const auto* call = static_cast<const cupti::CallbackData*>(data);
-  if (domain != cupti::kDriverApi || call->site != cupti::kEnter) return;
+// Not inlined: half of all callbacks come when a call returns, and shall cost next to nothing.
+[[gnu::noinline]] void on_launch(std::uint32_t id, const cupti::CallbackData* call) {
   if (g_log.quiet.load(std::memory_order_relaxed)) return;
   // Only newer ones: a thread that was away for long may hold the number of one that is done.
   const std::uint64_t window = g_log.ring.requested_window();
   const std::uint64_t seen = g_log.seen_window.load(std::memory_order_relaxed);
-  if (window > seen) [[unlikely]]
+  if (window > seen) [[unlikely]] {
     take_up_request(window, seen, call->context);
+  }
+  // gpoeo may be gone for good: the rest of the job then pays for no clock.
+  if (g_log.ring.drop_if_full()) return;
   const std::uint32_t context = call->context_uid;
   switch (id) {
     case cupti::kLaunchKernel:
@@ -219,6 +220,13 @@ void on_driver_call(void* /*user*/, int domain, std::uint32_t id, const void* da
     default:
       return;
   }
+}
+
+}  // namespace
+
+void on_driver_call(void* /*user*/, int domain, std::uint32_t id, const void* data) {
+  const auto* call = static_cast<const cupti::CallbackData*>(data);
+  if (domain == cupti::kDriverApi && call->site == cupti::kEnter) on_launch(id, call);
 }
 
 void start_launch_log(const char* folder) {

@@ -80,6 +80,20 @@ TEST_F(ProgressRing, FullRingDropsNewRecordsAndCountsThem) {
   EXPECT_TRUE(writer.push(RecordKind::kKernelLaunch, 99, 1, 0)) << "draining makes room";
 }
 
+TEST_F(ProgressRing, AFullRingIsSeenBeforeARecordIsMade) {
+  RingWriter writer = make_writer(16);
+  RingReader reader = RingReader::open(path_).value();
+  for (int i = 0; i < 15; ++i) writer.push(RecordKind::kKernelLaunch, i, 1, 0);
+  EXPECT_FALSE(writer.mapping().drop_if_full());
+  writer.push(RecordKind::kKernelLaunch, 15, 1, 0);
+  EXPECT_TRUE(writer.mapping().drop_if_full());
+  std::vector<RingRecord> records;
+  ASSERT_TRUE(reader.drain(records));
+  EXPECT_EQ(records.size(), 16U);
+  EXPECT_EQ(reader.dropped(), 1U);
+  EXPECT_FALSE(writer.mapping().drop_if_full()) << "draining makes room";
+}
+
 TEST_F(ProgressRing, SeveralThreadsLoseNothing) {
   RingWriter writer = make_writer(1U << 14);
   RingReader reader = RingReader::open(path_).value();

@@ -27,16 +27,22 @@ class RingMapping {
   void unmap();
   explicit operator bool() const { return base_ != nullptr; }
 
+  // Before what a record costs to make: true when the ring is full; that record is counted as
+  // dropped and need not be pushed.
+  bool drop_if_full() const {
+    const std::uint64_t head = at<std::uint64_t>(kHeadOffset).load(std::memory_order_relaxed);
+    if (!no_room_for(head)) return false;
+    at<std::uint64_t>(kDroppedOffset).fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+
   // False when the ring is full: the record is dropped and counted.
   bool push(RecordKind kind, std::int64_t t_ns, std::uint64_t function_id,
             std::uint32_t stream) const {
     auto& head = at<std::uint64_t>(kHeadOffset);
-    const auto& tail = at<std::uint64_t>(kTailOffset);
     std::uint64_t number = head.load(std::memory_order_relaxed);
     do {
-      // A reader that wrote nonsense into tail makes the difference huge: dropped, never
-      // overwritten.
-      if (number - tail.load(std::memory_order_acquire) >= capacity_) {
+      if (no_room_for(number)) {
         at<std::uint64_t>(kDroppedOffset).fetch_add(1, std::memory_order_relaxed);
         return false;
       }
@@ -73,6 +79,10 @@ class RingMapping {
   void publish_counters(const CounterBlock& answer) const;
 
  private:
+  // A reader that wrote nonsense into tail makes the difference huge: dropped, never overwritten.
+  bool no_room_for(std::uint64_t number) const {
+    return number - at<std::uint64_t>(kTailOffset).load(std::memory_order_acquire) >= capacity_;
+  }
   template <typename T>
   std::atomic<T>& at(std::size_t offset) const {
     static_assert(std::atomic<T>::is_always_lock_free && sizeof(std::atomic<T>) == sizeof(T));
