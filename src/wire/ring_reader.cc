@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cmath>
@@ -173,12 +174,16 @@ Status RingReader::stop_counters(std::uint64_t window) const {
 }
 
 Result<std::optional<CounterBlock>> RingReader::counters() const {
+  // Three reads: within one, nothing says what is copied first.
   CounterBlock block;
+  GPOEO_TRY(const std::uint64_t before, read_word(kCountersOffset));
+  if (before == 0 || before % 2 != 0) return std::optional<CounterBlock>{};
+  std::atomic_thread_fence(std::memory_order_acquire);
   GPOEO_TRY_STATUS(read_exactly(file_.get(), &block, sizeof block, kCountersOffset, path_));
+  std::atomic_thread_fence(std::memory_order_acquire);
   GPOEO_TRY(const std::uint64_t after, read_word(kCountersOffset));
-  if (block.sequence == 0 || block.sequence % 2 != 0 || after != block.sequence) {
-    return std::optional<CounterBlock>{};
-  }
+  if (after != before) return std::optional<CounterBlock>{};
+  block.sequence = before;
   if (block.count > kMostCounterValues) {
     return corrupt(fmt::format("{} counter values", block.count));
   }
