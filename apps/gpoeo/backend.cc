@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "gpu/nvml/nvml_driver.h"
 #include "twin/device_spec.h"
 
@@ -32,13 +33,17 @@ Result<std::unique_ptr<twin::Segment>> find_or_make_twin(const BackendOptions& o
   auto running = device_file ? make_error(ErrorKind::kNotFound, options.twin)
                              : twin::Segment::attach(options.twin);
   if (running || running.error().kind != ErrorKind::kNotFound) return running;
-  auto device = twin::find_device(options.twin);
-  if (!device) {
-    return make_error(device.error().kind,
-                      fmt::format("{} (and no twin of that name is up)", device.error().text));
-  }
   twin::SegmentOptions segment;
-  segment.cards.assign(options.twin_cards, *device);
+  // A file's name may hold any sign.
+  for (const auto name :
+       device_file ? std::vector<std::string_view>{options.twin} : split(options.twin, '+')) {
+    auto device = twin::find_device(std::string(name));
+    if (!device) {
+      return make_error(device.error().kind,
+                        fmt::format("{} (and no twin of that name is up)", device.error().text));
+    }
+    segment.cards.insert(segment.cards.end(), options.twin_cards, *device);
+  }
   segment.speed = options.twin_speed;
   made = true;
   return twin::Segment::create(fmt::format("run-{}", ::getpid()), segment);

@@ -18,9 +18,11 @@ namespace gpoeo::app {
 
 // The options that several verbs share.
 struct BackendOptions {
-  std::string twin;  // device, device file, or the name of a twin that is up; empty: real GPUs
+  // Device, device file, "a100+v100" for cards of several kinds, or the name of a twin that is up;
+  // empty: real GPUs.
+  std::string twin;
   double twin_speed = 1.0;  // simulated seconds per second, for a twin that this verb makes
-  unsigned twin_cards = 1;
+  unsigned twin_cards = 1;  // of each kind
 };
 
 // Everything outlives the driver that it holds. Movable.

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "control/problem.h"
 #include "control/sweep.h"
 #include "job_process.h"
 #include "measure_jobs.h"
@@ -111,6 +112,7 @@ std::string command_line(const MeasureOptions& o) {
 Result<Prepared> prepare(const MeasureOptions& options, Backend& backend) {
   Prepared prepared;
   GPOEO_TRY(prepared.gpus, open_gpus(backend, options.gpus, gpu::Access::kControl));
+  GPOEO_TRY_STATUS(control::check_alike(prepared.gpus.devices));
   control::SweepInput input;
   input.clock = backend.clock;
   for (const auto& device : prepared.gpus.devices)

@@ -21,6 +21,7 @@
 #include "control/child.h"
 #include "control/controller.h"
 #include "control/model_prior.h"
+#include "control/problem.h"
 #include "control/ring_source.h"
 #include "job_process.h"
 #include "progress_display.h"
@@ -56,6 +57,10 @@ Result<std::string> guard_clocks(Prepared& prepared, const RunOptions& options) 
   if (options.strict && !prepared.backend.simulated() && ::geteuid() != 0) {
     return make_error(ErrorKind::kNoPermission,
                       "--strict: NVML lets only root set clocks; run with sudo -E");
+  }
+  if (const Status alike = control::check_alike(prepared.gpus.devices); !alike) {
+    if (options.strict) return with_context("--strict", alike.error());
+    return alike.error().text;
   }
   auto journal = take_guards(prepared.backend, prepared.gpus, prepared.input.gpus);
   if (!journal) {
@@ -121,7 +126,10 @@ Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::
   input.policy = prepared->policy.get();
   input.max_slowdown = options.max_slowdown;
   input.traces_after = kTracesAfter;
-  use_model(input, *prepared->gpus.devices.front(), options.model);
+  // A model is of one kind of card.
+  if (control::check_alike(prepared->gpus.devices)) {
+    use_model(input, *prepared->gpus.devices.front(), options.model);
+  }
   input.objective = options.objective;
   input.cost_eta = options.cost_eta;
   GPOEO_TRY(input.counters.use, control::parse_counter_use(options.counters));

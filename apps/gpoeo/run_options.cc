@@ -38,8 +38,10 @@ void declare_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--eta", options.cost_eta, "Share of energy in --objective cost, 0 to 1")
       ->check(CLI::Range(0.0, 1.0));
   verb.add_option("--gpus", options.gpus, "all, or a list of indices, UUIDs or PCI ids");
-  verb.add_option("--twin", options.backend.twin,
-                  "Simulated GPU: a device (gpoeo twin list), a device file, or a twin that is up");
+  verb.add_option(
+      "--twin", options.backend.twin,
+      "Simulated GPU: a device (gpoeo twin list), several (a100+v100), a device file, or a twin "
+      "that is up");
   verb.add_option("--twin-speed", options.backend.twin_speed,
                   "Simulated seconds per second, for a twin that this run makes");
   verb.add_option("--trace", options.trace_file, "Write power and clocks of the first GPU as CSV");

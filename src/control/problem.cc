@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/problem.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace gpoeo::control {
@@ -8,6 +10,28 @@ namespace {
 
 bool has(const gpu::Capabilities& capabilities, gpu::Control control) {
   return capabilities[control] != gpu::Support::kNo;
+}
+
+// Empty: none that could be set.
+std::vector<Hertz> settable_clocks(const gpu::Device& device) {
+  const auto& can = device.capabilities();
+  return has(can, gpu::Control::kSmClocks) ? can.sm_clocks() : std::vector<Hertz>{};
+}
+
+bool same_memory_clocks(const gpu::Device& a, const gpu::Device& b) {
+  return has(a.capabilities(), gpu::Control::kMemoryClocks) ==
+             has(b.capabilities(), gpu::Control::kMemoryClocks) &&
+         std::ranges::equal(
+             a.capabilities().clocks, b.capabilities().clocks,
+             [](const auto& x, const auto& y) { return x.memory == y.memory && x.sm == y.sm; });
+}
+
+std::string describe(const gpu::Device& device) {
+  const auto& identity = device.identity();
+  const auto clocks = settable_clocks(device);
+  if (clocks.empty()) return fmt::format("GPU {} {} (none)", identity.index, identity.name);
+  return fmt::format("GPU {} {} ({}, {:.0f} to {:.0f} MHz)", identity.index, identity.name,
+                     clocks.size(), to_mhz(clocks.front()), to_mhz(clocks.back()));
 }
 
 void add_clocks(const gpu::Capabilities& capabilities, policy::Problem& problem) {
@@ -50,9 +74,31 @@ std::optional<policy::PowerLimitRange> power_range(
 
 }  // namespace
 
+Status check_alike(std::span<const std::unique_ptr<gpu::Device>> devices) {
+  std::string cards;
+  bool alike = true;
+  for (const auto& device : devices) {
+    cards += (cards.empty() ? "" : ", ") + describe(*device);
+    alike = alike && settable_clocks(*device) == settable_clocks(*devices.front());
+  }
+  if (alike) return {};
+  return make_error(ErrorKind::kNotSupported,
+                    fmt::format("the job's GPUs differ in their SM clocks, so that no clock suits "
+                                "all: {}; choose alike ones with --gpus",
+                                cards));
+}
+
 policy::Problem choices(std::span<const std::unique_ptr<GpuChannel>> gpus) {
   policy::Problem problem;
-  add_clocks(gpus.front()->device().capabilities(), problem);
+  const gpu::Device& first = gpus.front()->device();
+  for (const auto& gpu : gpus) {
+    // Not even a power limit: the same watts are another thing on each.
+    if (settable_clocks(gpu->device()) != settable_clocks(first)) return problem;
+  }
+  add_clocks(first.capabilities(), problem);
+  for (const auto& gpu : gpus) {
+    if (!same_memory_clocks(gpu->device(), first)) problem.memory_gears.clear();
+  }
   for (const auto& gpu : gpus) {
     if (const auto bound = gpu->found_upper_clock()) keep_below(*bound, problem);
   }

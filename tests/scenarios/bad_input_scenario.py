@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input: one clear line that names what is wrong and the cure; the job is never half-started."""
 
+import json
 import os
 import unittest
 
@@ -27,6 +28,15 @@ class BadInput(Scenario):
 
     def test_unknown_gpu(self):
         self.refused("--twin", "a100", "--gpus", "7", code=125, names=["7"])
+
+    def test_cards_of_two_kinds(self):
+        self.refused("--twin", "a100+v100", "--strict", code=125, names=["A100", "V100", "--gpus"])
+        report = self.folder / "report.json"
+        done = self.gpoeo("run", "--twin", "a100+v100", "--report", str(report), "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("V100", json.loads(report.read_text())["measure_only_reason"])
+        done = self.gpoeo("run", "--twin", "a100+v100", "--gpus", "1", "--report", str(report), "--", "true")
+        self.assertIsNone(json.loads(report.read_text())["measure_only_reason"])
 
     def test_bad_percentage(self):
         self.refused("--twin", "a100", "--max-slowdown", "fast", code=2, names=["--max-slowdown", "fast", "5%"])
