@@ -29,8 +29,8 @@ def run(build, loop, seconds, source):
     lines = [l for l in done.stdout.splitlines() if l.startswith("COUNTERS_LOOP ")]
     if not lines:
         sys.exit(f"{loop}: the loop ended with {done.returncode}: {done.stderr[-2000:]}")
-    if done.stderr:
-        print(done.stderr[-1500:])
+    if done.returncode != 0 or done.stderr:
+        print(f"  exit {done.returncode}: {done.stderr[-3000:]}")
     return session, json.loads(lines[-1].split(" ", 1)[1])
 
 

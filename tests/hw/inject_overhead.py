@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the injected library costs: time of a step with and without it. For each loop RUNS processes
-with and RUNS without are started together and then measured in short turns, one at a time on the same
-four cores, a pair (with, without; then without, with) after the other; the rings are drained here as
-gpoeo does, ten times a second. Then nanoseconds a launch of an empty kernel, in interleaved runs of launch_cost.cu.
+"""What the injected library costs: time of a step with and without it.
 
-usage: inject_overhead.py BUILD_DIR [--runs 5] [--rounds 6] [--seconds 0.5]
+Each process of a loop is compared with itself: without the library, with it, and without it again
+(overhead_turns.py), in short turns, one process at a time on the same cores; its ratio is the mean
+step with over the mean step without. The rings are drained here as gpoeo does, ten times a second.
+Then nanoseconds a launch of an empty kernel, in interleaved runs of launch_cost.cu.
+
+usage: inject_overhead.py BUILD_DIR [--runs 10] [--turns 8] [--seconds 0.25] [--loops a,b,c]
 """
 import argparse
 import os
@@ -57,36 +59,46 @@ def pin(pid):
         os.sched_setaffinity(int(thread), CORES)
 
 
-def turn(process):
-    process.stdin.write("go\n")
+def turn(process, what="go"):
+    process.stdin.write(what + "\n")
     process.stdin.flush()
     return float(process.stdout.readline().split()[1])
 
 
+def launches(drain):
+    time.sleep(0.25)
+    return drain.taken
+
+
 def compare_loop(name, drain, library, options):
     """All processes of one loop at once; they end before the next loop's begin, for the GPU's memory."""
-    processes = {}
-    for inject in (False, True):
-        for run in range(options.runs):
-            processes[inject, run] = subprocess.Popen(
-                [sys.executable, str(HERE / "loops.py"), name, "--turns", "--seconds", str(options.seconds)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                env=drain.environment(library, inject))
-    for process in processes.values():
+    env = drain.environment(library, False) | {"GPOEO_RING_DIR": str(drain.folder)}
+    processes = [subprocess.Popen(
+        [sys.executable, str(HERE / "overhead_turns.py"), name, library, str(options.seconds)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) for _ in range(options.runs)]
+    for process in processes:
         assert process.stdout.readline().strip() == "ready"
         pin(process.pid)  # not before: starting takes every core there is
-    ratios, times = [], {False: [], True: []}
-    for round_ in range(options.rounds):
-        for run in range(options.runs):
-            for inject in ((False, True) if (run + round_) % 2 == 0 else (True, False)):
-                times[inject].append(turn(processes[inject, run]))
-            ratios.append(times[True][-1] / times[False][-1])
+    times = {"before": [[] for _ in processes], "with": [[] for _ in processes], "after": [[] for _ in processes]}
+    logged = launches(drain)
+    for phase, change in (("before", "go"), ("with", "inject"), ("after", "aside")):
+        for process in processes:
+            turn(process, change)
+        for _ in range(options.turns if phase == "with" else (options.turns + 1) // 2):
+            for values, process in zip(times[phase], processes):
+                values.append(turn(process))
+        if phase == "with":
+            logged = launches(drain) - logged
+    without = [statistics.mean(a + b) for a, b in zip(times["before"], times["after"])]
+    ratios = [statistics.mean(w) / o for w, o in zip(times["with"], without)]
+    nothing = [statistics.mean(b) / statistics.mean(a) for a, b in zip(times["before"], times["after"])]
     error = statistics.stdev(ratios) / len(ratios) ** 0.5
-    print(f"{name:12} without {statistics.median(times[False]):8.1f} us a step (spread "
-          f"{100 * statistics.stdev(times[False]) / statistics.mean(times[False]):.1f} %), with "
-          f"{statistics.median(times[True]):8.1f}; ratio mean {statistics.mean(ratios):.4f} +- {error:.4f}, median "
-          f"{statistics.median(ratios):.4f}, {min(ratios):.4f} to {max(ratios):.4f}, {len(ratios)} pairs", flush=True)
-    for process in processes.values():
+    steps = sum(options.seconds * 1e6 / t for w in times["with"] for t in w)
+    print(f"{name:18} {statistics.median(without):9.1f} us a step, about {logged / steps:5.0f} launches; ratio mean "
+          f"{statistics.mean(ratios):.4f} +- {error:.4f}, median {statistics.median(ratios):.4f}, {min(ratios):.4f} to "
+          f"{max(ratios):.4f}, {len(ratios)} processes; after over before (nothing in both) "
+          f"{statistics.mean(nothing):.4f} +- {statistics.stdev(nothing) / len(nothing) ** 0.5:.4f}", flush=True)
+    for process in processes:
         process.stdin.close()
         process.wait()
 
@@ -108,9 +120,9 @@ def launch_cost(drain, variants, rounds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--turns", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=0.25)
     parser.add_argument("--loops", default="cnn_large,transformer_large,mlp")
     parser.add_argument("--launch-rounds", type=int, default=10)
     parser.add_argument("--other", help="another injection library to compare with, for its launch cost")
