@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A loop of loops.py whose launch log can be put on and off while it runs, so that a process is
-compared with itself (two processes of the same loop differ by several per cent when Python is what
-limits them). Told what to do on stdin by inject_overhead.py:
+"""A loop of loops.py whose launch callbacks are put off and on while it runs, so that a process is
+compared with itself within a tenth of a second: two processes of the same loop, and one process a
+minute later, differ by several per cent when Python is what limits them. Started by
+inject_overhead.py with toggle_cupti.c preloaded; for each line on stdin it measures PAIRS pairs and
+prints, for each, the time of a step with the callbacks off and on, in microseconds.
 
-  go       measures S seconds of steps and prints the time of one
-  inject   loads the injected library as the driver would; launches are logged from then on
-  aside    subscribes to CUPTI as a profiler does, which makes the library leave, and unsubscribes
-
-usage: overhead_turns.py LOOP LIBRARY SECONDS
+usage: overhead_turns.py LOOP LIBRARY PAIRS STEPS_MS
 """
 import ctypes
-import pathlib
 import sys
 import time
 
@@ -20,47 +17,35 @@ import torch
 import loops
 
 
-def loaded_cupti():
-    maps = pathlib.Path("/proc/self/maps").read_text()
-    paths = {line.split()[-1] for line in maps.splitlines() if "libcupti" in line}
-    assert len(paths) == 1, paths
-    return ctypes.CDLL(paths.pop())
-
-
-def step_aside():
-    cupti, subscriber = loaded_cupti(), ctypes.c_void_p()
-    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)(
-        lambda *_: None)
-    assert cupti.cuptiSubscribe(ctypes.byref(subscriber), callback, None) == 0
-    assert cupti.cuptiUnsubscribe(subscriber) == 0
-
-
 def main():
-    name, library, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    name, library, pairs, turn_s = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]) * 1e-3
     torch.manual_seed(0)
     loop = loops.LOOPS[name]()
 
     def steps(n):
+        began = time.perf_counter()
         for _ in range(n):
             next(loop)
         torch.cuda.synchronize()
+        return (time.perf_counter() - began) / n
 
-    steps(10)
-    began = time.perf_counter()
-    steps(10)
-    at_once = max(2, int(0.05 / (time.perf_counter() - began) * 10))  # about 0.05 s
+    steps(20)
+    at_once = max(1, round(turn_s / steps(20)))
+    toggle = ctypes.CDLL(None).toggle
+    assert ctypes.CDLL(library).InitializeInjection() == 1
     print("ready", flush=True)
-    for line in sys.stdin:
-        if line == "inject\n":
-            assert ctypes.CDLL(library).InitializeInjection() == 1
-        elif line == "aside\n":
-            step_aside()
+    for _ in sys.stdin:
+        out = []
         steps(at_once)
-        count, began = 0, time.perf_counter()
-        while time.perf_counter() - began < seconds:
-            steps(at_once)
-            count += at_once
-        print(f"step_us {(time.perf_counter() - began) / count * 1e6:.3f}", flush=True)
+        for pair in range(pairs):
+            times = {}
+            for on in ((0, 1), (1, 0))[pair % 2]:
+                toggle(on)
+                steps(1)
+                times[on] = steps(at_once)
+            out.append(f"{times[0] * 1e6:.2f}:{times[1] * 1e6:.2f}")
+        toggle(0)
+        print(" ".join(out), flush=True)
     return 0
 
 
