@@ -20,7 +20,7 @@ import loops
 def main():
     name, library, pairs, turn_s = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]) * 1e-3
     torch.manual_seed(0)
-    loop = loops.LOOPS[name]()
+    loop = getattr(loops, name)()
 
     def steps(n):
         began = time.perf_counter()
