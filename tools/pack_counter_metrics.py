@@ -5,7 +5,8 @@ each chip, in passes that PM sampling takes at once. Needs libcupti (12.6 or new
 
 usage: tools/pack_counter_metrics.py [--check FILE] [LIBCUPTI] > data/counters/cupti.txt
 
---check FILE: instead, exits 1 unless every pass of FILE is one pass for its chip.
+--check FILE: instead, exits 1 unless every pass of FILE is one pass for its chip, 77 where there is
+no LIBCUPTI.
 """
 import ctypes
 import sys
@@ -43,6 +44,9 @@ GROUPS = [
      ("pipe_xu", ["sm__inst_executed_pipe_xu" + SHARE]),
      ("pipe_tex", ["sm__inst_executed_pipe_tex" + SHARE])],
 ]
+PLACES = ["libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so.13",
+          "/usr/local/cuda/lib/libcupti.so.13",
+          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13"]
 MOST_PASSES = 8
 
 
@@ -131,13 +135,25 @@ def read(path):
     return chips
 
 
+def find_cupti(places):
+    for place in places:
+        try:
+            return Cupti(place)
+        except OSError:
+            pass
+    return None
+
+
 def main():
     arguments = sys.argv[1:]
     check = None
     if arguments[:1] == ["--check"]:
         check = arguments[1]
         arguments = arguments[2:]
-    cupti = Cupti(arguments[0] if arguments else "libcupti.so.13")
+    cupti = find_cupti(arguments or PLACES)
+    if cupti is None:
+        print("no CUPTI in " + ", ".join(arguments or PLACES))
+        return 77
     if check:
         bad = 0
         for chip, passes in read(check).items():

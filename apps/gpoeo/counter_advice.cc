@@ -3,15 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "control/counter_choice.h"
+#include "control/tool_process.h"
+#include "injection.h"
+#include "twin/data_files.h"
 
 namespace gpoeo::app {
 namespace {
 
+constexpr auto kTryFor = std::chrono::seconds(10);
 constexpr std::string_view kAdminOnly = "RmProfilingAdminOnly:";
 
 // Whether the driver keeps counters to administrators; nullopt: it does not say.
@@ -27,7 +34,30 @@ std::optional<bool> admin_only(const std::filesystem::path& params) {
 
 }  // namespace
 
-CounterAdvice advise_on_counters(const gpu::Device& device, bool root,
+Result<std::string> try_cupti(const gpu::Device& device) {
+  const auto data = twin::data_directory();
+  if (!data) return std::unexpected(data.error());
+  GPOEO_TRY(auto tool, control::ToolProcess::start({counters_program().string(), "--check", "--gpu",
+                                                    device.identity().uuid, "--metrics",
+                                                    (*data / "counters" / "cupti.txt").string()}));
+  const auto give_up = std::chrono::steady_clock::now() + kTryFor;
+  while (std::chrono::steady_clock::now() < give_up) {
+    const auto text = tool.poll();
+    if (!text) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      continue;
+    }
+    GPOEO_TRY(const std::string said, *text);
+    const auto json = nlohmann::json::parse(said, nullptr, false);
+    if (!json.is_object()) return make_error(ErrorKind::kIo, "gpoeo-counters said nothing");
+    if (json.contains("error")) return make_error(ErrorKind::kNotSupported, json["error"]);
+    return fmt::format("{}, chip {}, {} passes", json["cupti"].get<std::string>(),
+                       json["chip"].get<std::string>(), json["passes"].get<int>());
+  }
+  return make_error(ErrorKind::kTimeout, "gpoeo-counters did not come back");
+}
+
+CounterAdvice advise_on_counters(const gpu::Device& device, bool root, const TryCupti& try_it,
                                  const std::filesystem::path& params) {
   const std::string no_gpm = control::why_no_gpm(device);
   if (no_gpm.empty()) return {.ok = true, .text = "GPM, from outside the job", .cure = {}};
@@ -39,7 +69,7 @@ CounterAdvice advise_on_counters(const gpu::Device& device, bool root,
   const auto restricted = admin_only(params);
   if (restricted.value_or(false) && !root) {
     return {.ok = false,
-            .text = fmt::format("none: {}; CUPTI in the job's process: the driver keeps counters "
+            .text = fmt::format("none: {}; CUPTI: the driver keeps counters "
                                 "to administrators ({} says {} 1)",
                                 no_gpm, params.string(), kAdminOnly),
             .cure =
@@ -47,10 +77,12 @@ CounterAdvice advise_on_counters(const gpu::Device& device, bool root,
                 "/etc/modprobe.d/nvidia-profiling.conf and reload the driver (or reboot); or "
                 "run as root"};
   }
-  std::string text = fmt::format(
-      "CUPTI PM sampling in the job's process, where the job has libcupti of CUDA 12.6 or newer "
-      "({})",
-      no_gpm);
+  const auto found = try_it(device);
+  std::string text =
+      found
+          ? fmt::format("CUPTI PM sampling, from a process beside the job: {} ({})", *found, no_gpm)
+          : fmt::format("by CUPTI only if the job brings a newer one ({}; here: {})", no_gpm,
+                        found.error().text);
   if (!restricted) text += fmt::format("; {} does not say who may read counters", params.string());
   return {.ok = true, .text = std::move(text), .cure = {}};
 }

@@ -56,33 +56,45 @@ std::filesystem::path params(const char* text) {
   return path;
 }
 
+Result<std::string> found(const gpu::Device&) { return "libcupti.so.13, chip GA100, 8 passes"; }
+Result<std::string> not_found(const gpu::Device&) {
+  return make_error(ErrorKind::kNotSupported, "no libcupti of CUDA 12.6 or newer");
+}
+
 TEST(CounterAdvice, GpmWhereThereIsAny) {
-  const auto advice = advise_on_counters(PlainDevice("h200"), false, "/nonexistent");
+  const auto advice = advise_on_counters(PlainDevice("h200"), false, &found, "/nonexistent");
   EXPECT_TRUE(advice.ok);
   EXPECT_THAT(advice.text, StartsWith("GPM"));
 }
 
 TEST(CounterAdvice, RestrictedProfilingComesWithTheModuleOptionThatCuresIt) {
   const auto file = params("EnableMSI: 1\nRmProfilingAdminOnly: 1\nx: 0\n");
-  const auto advice = advise_on_counters(PlainDevice("a100"), false, file);
+  const auto advice = advise_on_counters(PlainDevice("a100"), false, &found, file);
   EXPECT_FALSE(advice.ok);
   EXPECT_THAT(advice.text, HasSubstr("administrators"));
   EXPECT_THAT(advice.cure, HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
-  EXPECT_TRUE(advise_on_counters(PlainDevice("a100"), true, file).ok) << "root may";
+  EXPECT_TRUE(advise_on_counters(PlainDevice("a100"), true, &found, file).ok) << "root may";
 }
 
 TEST(CounterAdvice, CuptiWhereTheDriverLetsUs) {
   const auto advice =
-      advise_on_counters(PlainDevice("a100"), false, params("RmProfilingAdminOnly: 0\n"));
+      advise_on_counters(PlainDevice("a100"), false, &found, params("RmProfilingAdminOnly: 0\n"));
   EXPECT_TRUE(advice.ok);
   EXPECT_THAT(advice.text, StartsWith("CUPTI"));
+  EXPECT_THAT(advice.text, HasSubstr("chip GA100")) << "tried, not supposed";
   EXPECT_THAT(advice.text, HasSubstr("Hopper")) << "why not the better one";
   EXPECT_THAT(advice.cure, IsEmpty());
 }
 
+TEST(CounterAdvice, ACuptiThatWillNotDoIsToldWithTheReason) {
+  const auto advice = advise_on_counters(PlainDevice("a100"), false, &not_found,
+                                         params("RmProfilingAdminOnly: 0\n"));
+  EXPECT_THAT(advice.text, HasSubstr("12.6"));
+}
+
 TEST(CounterAdvice, ADriverThatDoesNotSayIsToldAsThat) {
   for (const auto& file : {std::filesystem::path("/nonexistent"), params("EnableMSI: 1\n")}) {
-    const auto advice = advise_on_counters(PlainDevice("a100"), false, file);
+    const auto advice = advise_on_counters(PlainDevice("a100"), false, &found, file);
     EXPECT_TRUE(advice.ok);
     EXPECT_THAT(advice.text, HasSubstr("does not say"));
   }

@@ -92,7 +92,7 @@ Finding check_twin() {
 }
 
 Finding check_counters(const gpu::Device& device, std::size_t gpus) {
-  CounterAdvice advice = advise_on_counters(device, ::geteuid() == 0);
+  CounterAdvice advice = advise_on_counters(device, ::geteuid() == 0, &try_cupti);
   return {.subject = gpus == 1 ? "counters" : fmt::format("counters {}", device.identity().index),
           .ok = advice.ok,
           .text = std::move(advice.text),

@@ -23,6 +23,13 @@ std::string profiler_in(const std::vector<std::string>& command) {
   return "";
 }
 
+// In the build tree as where it is installed.
+std::filesystem::path beside_this_program(std::string_view name) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  return (self / "../lib/gpoeo" / name).lexically_normal();
+}
+
 }  // namespace
 
 Injection choose_injection(bool wanted, const std::vector<std::string>& command) {
@@ -38,15 +45,15 @@ Injection choose_injection(bool wanted, const std::vector<std::string>& command)
             .why_not = fmt::format("{} needs {} for itself", profiler, kInjectionEnv),
             .tell = true};
   }
+  const auto library = beside_this_program("libgpoeo_inject.so");
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  const auto library = self / "../lib/gpoeo/libgpoeo_inject.so";
   if (!std::filesystem::exists(library, error)) {
     return {.library = {},
-            .why_not = fmt::format("{} is missing; install gpoeo anew",
-                                   library.lexically_normal().string())};
+            .why_not = fmt::format("{} is missing; install gpoeo anew", library.string())};
   }
-  return {.library = library.lexically_normal().string(), .why_not = {}};
+  return {.library = library.string(), .why_not = {}};
 }
+
+std::filesystem::path counters_program() { return beside_this_program("gpoeo-counters"); }
 
 }  // namespace gpoeo::app

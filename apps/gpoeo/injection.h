@@ -2,6 +2,7 @@
 // Whether and how libgpoeo_inject.so gets into the job.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,8 @@ inline constexpr char kInjectionEnv[] = "CUDA_INJECTION64_PATH";
 // need it for themselves, and ncu does not even start where it is set: a command that names one
 // gets no library.
 Injection choose_injection(bool wanted, const std::vector<std::string>& command);
+
+// Reads counters beside the job (apps/counters), from where it lies beside this program.
+std::filesystem::path counters_program();
 
 }  // namespace gpoeo::app

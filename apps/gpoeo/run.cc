@@ -21,8 +21,10 @@
 #include "control/child.h"
 #include "control/controller.h"
 #include "control/model_prior.h"
+#include "control/outside_counters.h"
 #include "control/problem.h"
 #include "control/ring_source.h"
+#include "injection.h"
 #include "job_process.h"
 #include "progress_display.h"
 #include "report/render.h"
@@ -101,6 +103,22 @@ void use_model(control::ControllerInput& input, const gpu::Device& device,
       control::predict_with(std::make_shared<const model::Predictor>(std::move(*predictor)), *card);
 }
 
+// CUPTI from a process of our own; a twin's job tells its counters itself.
+control::NamedSource counters_by_cupti(const Prepared& prepared) {
+  const bool simulated = std::ranges::any_of(
+      prepared.gpus.devices, [](const auto& device) { return device->identity().simulated; });
+  if (simulated)
+    return {"the twin's job", std::make_unique<control::RingSource>(*prepared.progress)};
+  const auto data = twin::data_directory();
+  control::OutsideCounterOptions options{
+      .program = counters_program(),
+      .metrics_file = data ? *data / "counters" / "cupti.txt" : std::filesystem::path(),
+      .gpus = {}};
+  for (const auto& device : prepared.gpus.devices) options.gpus.push_back(device->identity().uuid);
+  return {"CUPTI beside the job",
+          std::make_unique<control::OutsideCounters>(*prepared.progress, std::move(options))};
+}
+
 Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::string& ring_dir) {
   auto prepared = std::make_unique<Prepared>();
   GPOEO_TRY(prepared->policy, policy::make_policy(options.policy));
@@ -133,13 +151,7 @@ Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::
   input.objective = options.objective;
   input.cost_eta = options.cost_eta;
   GPOEO_TRY(input.counters.use, control::parse_counter_use(options.counters));
-  const auto data = twin::data_directory();
-  input.counters.in_process.push_back(
-      {"CUPTI in the job's process",
-       std::make_unique<control::RingSource>(
-           *prepared->progress,
-           control::RingSourceOptions{.metrics_file = data ? *data / "counters" / "cupti.txt" : "",
-                                      .ring_folder = ring_dir})});
+  input.counters.by_cupti.push_back(counters_by_cupti(*prepared));
   return prepared;
 }
 

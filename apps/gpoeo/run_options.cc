@@ -50,8 +50,9 @@ void declare_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_flag("--dry-run", options.dry_run, "Set nothing; measure, and say what would be set");
   verb.add_flag("--strict", options.strict,
                 "Fail (125) when clocks cannot be set, or could not be restored");
-  verb.add_option("--counters", options.counters,
-                  "Hardware counters: auto, gpm (from outside the job), cupti (inside it), none");
+  verb.add_option(
+      "--counters", options.counters,
+      "Hardware counters: auto, gpm (the driver's own), cupti (read beside the job), none");
   verb.add_option("--model", options.model,
                   "What predicts energy and time: auto (the shipped one of this card), none, FILE");
   verb.add_flag("--no-inject", options.no_inject,

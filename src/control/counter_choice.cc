@@ -23,7 +23,7 @@ std::string why_no_gpm(const gpu::Device& device) {
 Result<CounterUse> parse_counter_use(std::string_view text) {
   if (text == "auto") return CounterUse::kAuto;
   if (text == "gpm") return CounterUse::kGpm;
-  if (text == "cupti") return CounterUse::kInProcess;
+  if (text == "cupti") return CounterUse::kCupti;
   if (text == "none") return CounterUse::kNone;
   return make_error(
       ErrorKind::kInvalid,
@@ -50,9 +50,8 @@ std::unique_ptr<Profiler> make_profiler(GpuGroup gpus, CounterOptions options) {
       sources.push_back({"GPM", std::make_unique<GpmSource>(std::move(channels))});
     }
   }
-  if (all || options.use == CounterUse::kInProcess) {
-    for (NamedSource& source : options.in_process) sources.push_back(std::move(source));
-    add_reason(options.no_in_process);
+  if (all || options.use == CounterUse::kCupti) {
+    for (NamedSource& source : options.by_cupti) sources.push_back(std::move(source));
   }
   return std::make_unique<Profiler>(std::move(sources), std::move(why_not));
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "control/mean_activity.h"
+
 namespace gpoeo::control {
 namespace {
 
@@ -43,16 +45,7 @@ std::optional<Result<CounterReading>> GpmSource::poll(Instant, std::span<const I
     return Result<CounterReading>(
         std::unexpected(error.value_or(Error{ErrorKind::kNotFound, "no GPU to read counters of"})));
   }
-  for (const ActivityWord& word : kActivityWords) {
-    double sum = 0;
-    int number = 0;
-    for (const Activity& one : all) {
-      if (!(one.*word.field)) continue;
-      sum += *(one.*word.field);
-      ++number;
-    }
-    if (number > 0) mean.activity.*word.field = sum / number;
-  }
+  mean.activity = mean_activity(all);
   return Result<CounterReading>(mean);
 }
 

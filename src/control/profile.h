@@ -14,8 +14,7 @@ namespace gpoeo::control {
 enum class CounterOrigin {
   kNone,        // no counters: utilisation and power only
   kGpm,         // NVML's GPM, from outside the job's process
-  kPmSampling,  // CUPTI PM sampling in the job's process
-  kRange,       // CUPTI range profiler in the job's process
+  kPmSampling,  // CUPTI PM sampling, from a process beside the job
   kTwinJob,     // a twin's job program, in place of CUPTI
 };
 std::string_view to_string(CounterOrigin origin);

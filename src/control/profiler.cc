@@ -30,8 +30,6 @@ std::string_view to_string(CounterOrigin origin) {
       return "GPM";
     case CounterOrigin::kPmSampling:
       return "CUPTI PM sampling";
-    case CounterOrigin::kRange:
-      return "CUPTI range profiler";
     case CounterOrigin::kTwinJob:
       return "twin job";
   }

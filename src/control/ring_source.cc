@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <span>
 
 #include "base/file.h"
+#include "control/window_iterations.h"
 
 namespace gpoeo::control {
 namespace {
@@ -25,8 +24,7 @@ std::string explain(const wire::CounterBlock& answer) {
     case wire::CounterError::kNone:
       return "";
     case wire::CounterError::kUnsupported:
-      return fmt::format("this process's CUPTI cannot sample counters of this GPU (code {})",
-                         answer.detail);
+      return fmt::format("this program cannot tell counters of this GPU (code {})", answer.detail);
     case wire::CounterError::kNoPermission:
       return "the driver keeps counters to administrators; cure: options nvidia "
              "NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, then reload the driver";
@@ -38,28 +36,6 @@ std::string explain(const wire::CounterBlock& answer) {
       break;
   }
   return fmt::format("CUPTI failed with {}", answer.detail);
-}
-
-CounterOrigin origin_of(const wire::RingReader& ring, const wire::CounterBlock& answer) {
-  if (ring.header().producer == wire::RingProducer::kTwinJob) return CounterOrigin::kTwinJob;
-  return answer.source == wire::CounterSourceId::kRangeProfiler ? CounterOrigin::kRange
-                                                                : CounterOrigin::kPmSampling;
-}
-
-// Mean time of the iterations that ended while counters were read. The window itself may slow
-// them, so that the time before it is only what is left when none can be told.
-Seconds iteration_inside(std::span<const Instant> ends, Instant begin, Instant end,
-                         Seconds before) {
-  const auto first = std::ranges::lower_bound(ends, begin);
-  const auto last = std::ranges::upper_bound(ends, end);
-  if (last - first < 2) return before;
-  return to_seconds(*std::prev(last) - *first) / static_cast<double>(last - first - 1);
-}
-
-// Of each pass, as they share the window: how far it is from whole iterations, over its own.
-double remainder_of(double iterations, std::uint32_t passes) {
-  const double each = iterations / std::max(passes, 1U);
-  return each > 0 ? std::abs(each - std::round(each)) / each : 0;
 }
 
 // Bytes of another process: what is no known word or no plausible value is left out.
@@ -80,20 +56,13 @@ Status RingSource::begin(Instant now, Seconds iteration) {
   if (ring == nullptr) {
     return make_error(ErrorKind::kNotFound, "no process of the job writes a progress ring");
   }
-  if (ring->header().producer == wire::RingProducer::kStepMarks) {
-    return make_error(ErrorKind::kNotSupported,
-                      "the job's process has step marks but not the injected library");
+  if (ring->header().producer != wire::RingProducer::kTwinJob) {
+    return make_error(ErrorKind::kNotSupported, "the job is no twin's");
   }
   if (ring->state() != wire::RingState::kRunning) {
-    return make_error(ErrorKind::kNotSupported, "the injected library has gone quiet");
+    return make_error(ErrorKind::kNotSupported, "the job's program has gone quiet");
   }
   const Seconds most = std::clamp(iteration * kPasses, kLeast, kLongest);
-  if (!options_.metrics_file.empty()) {
-    GPOEO_TRY(const std::string metrics, read_file(options_.metrics_file, std::size_t{1} << 20));
-    const auto copy = options_.ring_folder / wire::kCounterMetricsFile;
-    GPOEO_TRY_STATUS(write_file_durably(
-        copy, fmt::format("iteration_ns {}\n{}", to_duration(iteration).count(), metrics)));
-  }
   GPOEO_TRY(const auto before, ring->counters());
   window_ = std::max(window_, before ? before->window : 0) + 1;
   GPOEO_TRY_STATUS(
@@ -120,7 +89,7 @@ std::optional<Result<CounterReading>> RingSource::poll(Instant now, std::span<co
   if (!answer) return std::unexpected(answer.error());
   if (!*answer || (*answer)->window != window_) {
     if (asked->state() != wire::RingState::kRunning) {
-      return make_error(ErrorKind::kNotSupported, "the injected library has gone quiet");
+      return make_error(ErrorKind::kNotSupported, "the job's program has gone quiet");
     }
     if (now < give_up_at_) return std::nullopt;
     return make_error(
@@ -137,15 +106,12 @@ std::optional<Result<CounterReading>> RingSource::poll(Instant now, std::span<co
   if (reading.activity == Activity{}) {
     return make_error(ErrorKind::kInvalid, "the answer holds no plausible value");
   }
-  reading.origin = origin_of(*asked, block);
+  reading.origin = CounterOrigin::kTwinJob;
   const Instant begin = instant_from_ns(block.begin_ns), end = instant_from_ns(block.end_ns);
   reading.counted = block.covered_ns > 0 ? Seconds(static_cast<double>(block.covered_ns) * 1e-9)
                                          : to_seconds(end - begin);
-  const Seconds iteration = iteration_inside(ends, begin, end, iteration_);
-  if (iteration.value() > 0) {
-    reading.iterations = reading.counted / iteration;
-    reading.remainder = remainder_of(reading.iterations, block.passes);
-  }
+  count_iterations(ends, {.begin = begin, .end = end, .passes = block.passes, .before = iteration_},
+                   reading);
   return reading;
 }
 

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <fstream>
 #include <limits>
 
 #include "wire/ring_writer.h"
@@ -18,15 +17,13 @@ using ::testing::HasSubstr;
 
 class Scene {
  public:
-  explicit Scene(wire::RingProducer producer = wire::RingProducer::kInjectedLibrary) {
+  explicit Scene(wire::RingProducer producer = wire::RingProducer::kTwinJob) {
     std::string name = ::testing::TempDir() + "/gpoeo_ring_source_XXXXXX";
     EXPECT_NE(::mkdtemp(name.data()), nullptr);
     folder = name;
     writer.emplace(std::move(*wire::RingWriter::create(name, producer, 0)));
-    std::ofstream(folder / "metrics.txt") << "chip X\n";
     progress.emplace(folder);
-    source.emplace(*progress, RingSourceOptions{.metrics_file = folder / "metrics.txt",
-                                                .ring_folder = folder});
+    source.emplace(*progress);
     writer->push(wire::RecordKind::kStep, to_unix_ns(now), 0, 0);
     progress->poll(now);
   }
@@ -61,16 +58,13 @@ TEST(RingSource, AsksAndTakesTheAnswer) {
   EXPECT_EQ(scene.writer->mapping().requested_window(), 1U);
   EXPECT_GE(scene.writer->mapping().most_window_ns(), 2'000'000'000U);
   EXPECT_FALSE(scene.poll().has_value()) << "not answered yet";
-  std::string told;
-  std::getline(std::ifstream(scene.folder / wire::kCounterMetricsFile), told);
-  EXPECT_EQ(told, "iteration_ns 250000000");
 
   scene.answer(values({{.metric = 2, .value = 0.8}, {.metric = 9, .value = 5e6}}));
   const auto answer = scene.poll();
   ASSERT_TRUE(answer && *answer);
   EXPECT_EQ((*answer)->activity.sm_active, 0.8);
   EXPECT_EQ((*answer)->activity.pcie_tx_bytes_per_s, 5e6);
-  EXPECT_EQ((*answer)->origin, CounterOrigin::kPmSampling);
+  EXPECT_EQ((*answer)->origin, CounterOrigin::kTwinJob);
   EXPECT_NEAR((*answer)->iterations, 8, 1e-9);
 
   ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
@@ -99,7 +93,7 @@ TEST(RingSource, SecondsAreTheCountersOwnAndIterationsThoseThatRanMeanwhile) {
   EXPECT_NEAR((*answer)->remainder, 0.5 / 2.5, 1e-9) << "a pass was of 2.5 iterations";
 }
 
-TEST(RingSource, ALibraryThatGoesQuietIsNotWaitedFor) {
+TEST(RingSource, AProgramThatGoesQuietIsNotWaitedFor) {
   Scene scene;
   ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
   scene.writer->set_state(wire::RingState::kQuiet, wire::QuietReason::kSteppedAside);
@@ -108,13 +102,6 @@ TEST(RingSource, ALibraryThatGoesQuietIsNotWaitedFor) {
   const auto answer = scene.poll();
   ASSERT_TRUE(answer && !*answer);
   EXPECT_THAT(answer->error().text, HasSubstr("quiet"));
-}
-
-TEST(RingSource, ATwinsJobIsToldAsOne) {
-  Scene scene(wire::RingProducer::kTwinJob);
-  ASSERT_TRUE(scene.source->begin(scene.now, Seconds(0.25)));
-  scene.answer(values({{.metric = 2, .value = 0.8}}));
-  EXPECT_EQ((*scene.poll())->origin, CounterOrigin::kTwinJob);
 }
 
 TEST(RingSource, HostileValuesAreLeftOut) {
@@ -139,7 +126,7 @@ TEST(RingSource, HostileValuesAreLeftOut) {
 TEST(RingSource, EachRefusalSaysWhyAndTheCure) {
   const std::pair<wire::CounterError, const char*> cases[] = {
       {wire::CounterError::kNoPermission, "NVreg_RestrictProfilingToAdminUsers=0"},
-      {wire::CounterError::kUnsupported, "cannot sample"},
+      {wire::CounterError::kUnsupported, "cannot tell counters"},
       {wire::CounterError::kBusy, "another profiler"},
       {wire::CounterError::kTooShort, "before a sample"},
       {wire::CounterError::kFailed, "failed with 999"}};
@@ -168,9 +155,12 @@ TEST(RingSource, AProcessThatNeverAnswersIsGivenUp) {
 }
 
 TEST(RingSource, WhoCannotAnswerIsNotAsked) {
-  Scene marks(wire::RingProducer::kStepMarks);
-  EXPECT_FALSE(marks.source->begin(marks.now, Seconds(0.25)));
-  EXPECT_EQ(marks.writer->mapping().requested_window(), 0U);
+  for (const auto producer :
+       {wire::RingProducer::kStepMarks, wire::RingProducer::kInjectedLibrary}) {
+    Scene other(producer);
+    EXPECT_FALSE(other.source->begin(other.now, Seconds(0.25)));
+    EXPECT_EQ(other.writer->mapping().requested_window(), 0U);
+  }
 
   Scene quiet;
   quiet.writer->set_state(wire::RingState::kQuiet, wire::QuietReason::kSteppedAside);
@@ -178,12 +168,8 @@ TEST(RingSource, WhoCannotAnswerIsNotAsked) {
   EXPECT_FALSE(quiet.source->begin(quiet.now, Seconds(0.25)));
 
   RingProgress nobody("/nonexistent");
-  RingSource source(nobody, {});
+  RingSource source(nobody);
   EXPECT_FALSE(source.begin(Instant{}, Seconds(0.25)));
-
-  Scene no_list;
-  std::filesystem::remove(no_list.folder / "metrics.txt");
-  EXPECT_FALSE(no_list.source->begin(no_list.now, Seconds(0.25)));
 }
 
 }  // namespace

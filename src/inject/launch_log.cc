@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "inject/counter_window.h"
 #include "inject/redirect.h"
 #include "inject/say.h"
 #include "inject/stream_numbers.h"
@@ -27,7 +26,6 @@ constexpr std::uint32_t kLaunchIds[] = {
 struct Log {
   // What each launch reads lies on one line of the cache, which nobody writes then.
   alignas(64) wire::RingMapping ring;
-  std::atomic<std::uint64_t> seen_window{0};
   std::atomic<bool> quiet{false};    // in this process; a forked child is
   std::atomic<bool> stepped{false};  // aside, for good
   cupti::Subscriber subscriber = nullptr;
@@ -65,14 +63,6 @@ std::uint64_t stream_key(const void* stream, std::uint32_t context, bool per_thr
   return key;
 }
 
-// Of all threads that launch now, one takes it up.
-void take_up_request(std::uint64_t window, std::uint64_t seen, void* context) {
-  if (!g_log.seen_window.compare_exchange_strong(seen, window)) return;
-  if (take_up_counter_window(g_log.ring, g_log.cupti, context, window)) return;
-  // Another one runs: left for a later launch.
-  g_log.seen_window.compare_exchange_strong(window, seen);
-}
-
 void log(RecordKind kind, std::uint64_t function, const void* stream, std::uint32_t context,
          bool per_thread = false) {
   g_log.ring.push(kind, read_clock(CLOCK_MONOTONIC), function,
@@ -89,7 +79,6 @@ void step_aside() {
   // A forked child has no CUPTI any more, and its parent's ring is not its own.
   if (g_log.quiet.load(std::memory_order_relaxed) || g_log.stepped.exchange(true)) return;
   go_quiet(QuietReason::kSteppedAside);
-  end_counter_windows();
   const cupti::Result result = g_log.cupti.unsubscribe(g_log.subscriber);
   say("another CUPTI user: stepped aside (%d)", result);
 }
@@ -107,10 +96,7 @@ cupti::Result subscribe_v2_for_other(cupti::Subscriber* subscriber, cupti::Callb
 }
 
 // The ring belongs to the parent.
-void in_forked_child() {
-  g_log.quiet.store(true, std::memory_order_relaxed);
-  forget_counter_window();
-}
+void in_forked_child() { g_log.quiet.store(true, std::memory_order_relaxed); }
 
 void make_way_for_others() {
   int places =
@@ -150,12 +136,6 @@ QuietReason subscribe() {
 // Not inlined: half of all callbacks come when a call returns, and shall cost next to nothing.
 [[gnu::noinline]] void on_launch(std::uint32_t id, const cupti::CallbackData* call) {
   if (g_log.quiet.load(std::memory_order_relaxed)) return;
-  // Only newer ones: a thread that was away for long may hold the number of one that is done.
-  const std::uint64_t window = g_log.ring.requested_window();
-  const std::uint64_t seen = g_log.seen_window.load(std::memory_order_relaxed);
-  if (window > seen) [[unlikely]] {
-    take_up_request(window, seen, call->context);
-  }
   // gpoeo may be gone for good: the rest of the job then pays for no clock.
   if (g_log.ring.drop_if_full()) return;
   const std::uint32_t context = call->context_uid;
@@ -241,7 +221,6 @@ void start_launch_log(const char* folder) {
   if (pthread_atfork(nullptr, nullptr, in_forked_child) != 0) {
     return go_quiet(QuietReason::kSubscribeFailed);
   }
-  prepare_counter_windows(folder);
   const CuptiFound found = find_cupti(&g_log.cupti);
   g_log.ring.set_cupti_version(g_log.cupti.version);
   if (found == CuptiFound::kNone) return go_quiet(QuietReason::kNoCupti);

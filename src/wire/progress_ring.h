@@ -18,13 +18,12 @@
 // A record is published when its `sequence` equals its number plus one. A full ring drops new
 // records and counts them: a producer never waits.
 //
-// Counters. The reader opens the file O_RDWR and writes with pwrite(2): first CounterRequest's
-// most_ns, then its `start` = n, one more than before: "window n, please". A library that can read
-// counters starts it at its next launch and ends it when `stop` = n, or after most_ns, or when the
-// job launches nothing more; then it fills CounterBlock with window = n, with values or with an
-// error. One window at a time; a request that comes while one runs is taken up after it. A library
-// that cannot read counters answers with CounterError::kUnsupported. The reader gives up on its own
-// when no answer comes: the job may launch nothing, or be gone.
+// Counters, which a twin's job program tells in the place of CUPTI (the injected library reads
+// none: control/outside_counters.h). The reader opens the file O_RDWR and writes with pwrite(2):
+// first CounterRequest's most_ns, then its `start` = n, one more than before: "window n, please".
+// The program starts it and ends it when `stop` = n, or after most_ns; then it fills CounterBlock
+// with window = n, with values or with an error. One window at a time; a request that comes while
+// one runs is taken up after it. The reader gives up on its own when no answer comes.
 #pragma once
 
 #include <atomic>
@@ -37,8 +36,6 @@ inline constexpr std::uint64_t kRingMagic = 0x31474E524F455047ULL;  // "GPEORNG1
 inline constexpr std::uint32_t kRingVersion = 2;
 inline constexpr char kRingDirEnv[] = "GPOEO_RING_DIR";
 inline constexpr char kRingSuffix[] = ".ring";
-// Beside the rings: which CUPTI metrics a counter window reads (docs/counters.md).
-inline constexpr char kCounterMetricsFile[] = "counters.txt";
 // 65,536 records are 2 MiB: a second of the densest job seen (70,000 launches a second).
 inline constexpr std::uint32_t kDefaultRingCapacity = 1U << 16;
 inline constexpr std::uint32_t kMaxRingCapacity = 1U << 20;
@@ -101,8 +98,7 @@ struct CounterRequest {
 
 enum class CounterSourceId : std::uint32_t {
   kNone = 0,
-  kPmSampling = 1,     // CUPTI PM sampling
-  kRangeProfiler = 2,  // CUPTI range profiler, passes across iterations
+  kPmSampling = 1,  // CUPTI PM sampling
 };
 
 enum class CounterError : std::uint32_t {

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GPM from outside against CUPTI PM sampling inside the process, on one training loop after the
-other. Read-only: --dry-run, nothing is set. Exit 1 when a share differs by more than 5 points.
+"""GPM against CUPTI's PM sampling, both from outside the job's process, on one training loop after the other. Read-only: --dry-run, nothing is set. Exit 1 when a share differs by
+more than 5 points, or when there is no profile by CUPTI.
 
 Before each comparison the loop runs once with no counters read by gpoeo at all, so that what the
 window costs shows in the time of its steps, second by second.
 
-usage: counters_agree.py BUILD_DIR [--seconds S] [--source cupti] [LOOP ...]
+usage: counters_agree.py BUILD_DIR [--seconds S] [--loops a,b]
+Loops: transformer, cnn, elementwise, graph (one CUDA graph a step), small (bound by launches)
 """
+import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
+SOURCE = "CUPTI PM sampling"
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMPARED = ["gr_active", "sm_active", "sm_occupancy", "tensor_active", "dram_active", "fp32_active",
             "fp16_active"]
@@ -24,7 +27,8 @@ def run(build, loop, seconds, source):
         done = subprocess.run(
             [os.path.join(build, "bin", "gpoeo"), "run", "--dry-run", "-q", "--counters", source,
              "--report", report.name, "--", sys.executable, os.path.join(HERE, "counters_loop.py"),
-             loop, str(seconds)], capture_output=True, text=True, timeout=180)
+             loop, str(seconds)], capture_output=True, text=True, timeout=180,
+            env=os.environ | {"GPOEO_INJECT_LOG": "1"})
         session = json.load(open(report.name))
     lines = [l for l in done.stdout.splitlines() if l.startswith("COUNTERS_LOOP ")]
     if not lines:
@@ -59,23 +63,27 @@ def show(session):
 
 
 def main():
-    arguments = sys.argv[1:]
-    build, seconds = arguments.pop(0), 14.0
-    if arguments[:1] == ["--seconds"]:
-        seconds = float(arguments[1])
-        arguments = arguments[2:]
-    source = "cupti"
-    if arguments[:1] == ["--source"]:
-        source = arguments[1]
-        arguments = arguments[2:]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("--seconds", type=float, default=14.0)
+    parser.add_argument("--only", action="store_true", help="neither the run without a window nor gpoeo's GPM reader")
+    parser.add_argument("--loops", default="transformer,cnn,elementwise")
+    asked = parser.parse_args()
+    build, seconds = asked.build, asked.seconds
     bad = 0
-    for loop in arguments or ["transformer", "cnn", "elementwise"]:
+    for loop in asked.loops.split(","):
         print(f"== {loop}")
-        show_steps("no window  ", run(build, loop, seconds, "none")[1])
-        session, told = run(build, loop, seconds, source)
+        if not asked.only:
+            show_steps("no window  ", run(build, loop, seconds, "none")[1])
+        session, told = run(build, loop, seconds, "cupti")
+        sources = [p["source"] for p in session["profiles"]]
+        if SOURCE not in sources:
+            print(f"  NO PROFILE by {SOURCE}, but {sources}")
+            bad = 1
         inside = show(session)
         show_steps("with window", told)
-        print(f"  a GPM sample costs {told['sample_us']:.0f} us")
+        print(f"  the longest four iterations took {4e3 * max(g for _, g in told['gaps'][3:]):.1f} ms"
+              f"; a GPM sample costs {told['sample_us']:.0f} us")
         if "gr_active" in inside and "sm_active" in inside:
             print(f"  sm_active over gr_active: GPM {told['gpm']['sm_active'] / told['gpm']['gr_active']:.3f}, "
                   f"CUPTI {inside['sm_active'] / inside['gr_active']:.3f}")
@@ -89,6 +97,8 @@ def main():
             bad |= abs(points) > 5
             print(f"  {word:<14} GPM {100 * outside:6.2f} %  CUPTI {100 * inside[word]:6.2f} %  "
                   f"{points:+.2f} points{verdict}")
+    if asked.only:
+        return int(bad)
     print("== through gpoeo's own GPM reader")
     session, told = run(build, "cnn", seconds, "gpm")
     show(session)

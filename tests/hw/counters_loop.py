@@ -3,7 +3,7 @@
 """A real training loop on synthetic tensors whose counters are compared (counters_agree.sh). Reads
 GPM by pynvml once a second beside it, and prints the mean and what a reading costs.
 
-usage: counters_loop.py transformer|cnn|elementwise SECONDS
+usage: counters_loop.py transformer|cnn|elementwise|graph|small SECONDS
 """
 import json
 import sys
@@ -64,6 +64,40 @@ def elementwise():
     return step
 
 
+def graph():
+    """Each step is one launch of a CUDA graph."""
+    a, b = (torch.randn(4096, 4096, device=device, dtype=torch.bfloat16) for _ in range(2))
+    c = torch.empty_like(a)
+
+    def work():
+        for _ in range(20):
+            torch.matmul(a, b, out=c)
+            torch.mul(c, 0.01, out=a)
+
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        work()
+    stream.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        work()
+    return captured.replay
+
+
+def small():
+    """Bound by its launches: the GPU waits for the host."""
+    model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(24)]).to(device)
+    optimizer = torch.optim.Adam(model.parameters())
+    batch = torch.randn(32, 256, device=device)
+
+    def step():
+        loss = model(batch).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return step
+
+
 def sample(handle):
     made = pynvml.nvmlGpmSampleAlloc()
     pynvml.nvmlGpmSampleGet(handle, made)
@@ -97,7 +131,8 @@ def watch(stop, out):
 
 
 name, seconds = sys.argv[1], float(sys.argv[2])
-step = {"transformer": transformer, "cnn": cnn, "elementwise": elementwise}[name]()
+step = {"transformer": transformer, "cnn": cnn, "elementwise": elementwise, "graph": graph,
+        "small": small}[name]()
 stop, out, steps = threading.Event(), {}, 0
 watcher = threading.Thread(target=watch, args=(stop, out))
 watcher.start()

@@ -12,8 +12,10 @@ export GPOEO_STATE_DIR="$work/state" GPOEO_INJECT_LOG=1
 bad=0
 for folder in "$@"; do
   echo "== $folder: $(cd "$folder" && ls -d libcupti.so* 2>/dev/null | tr '\n' ' ')"
-  LD_LIBRARY_PATH="$(realpath "$folder")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-    "$build/bin/gpoeo" run --dry-run -q --counters "${COUNTERS:-cupti}" --report "$work/report.json" -- "$work/step_loop" "${SECONDS_EACH:-20}" \
+  # Loaded before the program runs: so it is the process's own.
+  library=$(realpath "$(ls -d "$folder"/libcupti.so* | head -1)")
+  "$build/bin/gpoeo" run --dry-run -q --counters "${COUNTERS:-none}" --report "$work/report.json" -- \
+    env LD_PRELOAD="$library" "$work/step_loop" "${SECONDS_EACH:-20}" \
     >"$work/out" 2>"$work/err"
   own=$(sed -n 's/^iterations //p' "$work/out")
   python3 - "$work/report.json" "$own" <<'END' || bad=1

@@ -67,10 +67,11 @@ def real_cupti():
     return found.stdout.strip()
 
 
-def compare_loop(name, drain, library, shim, options):
+def compare_loop(name, drain, library, shim, options, empty):
     """All processes of one loop at once; they end before the next loop's begin, for the GPU's memory."""
     env = drain.environment(library, False) | {
         "GPOEO_RING_DIR": str(drain.folder), "LD_PRELOAD": shim, "GPOEO_REAL_CUPTI": real_cupti()}
+    env |= {"GPOEO_EMPTY_CALLBACK": "1"} if empty else {}
     processes = [subprocess.Popen(
         [sys.executable, str(HERE / "overhead_turns.py"), name, library, str(options.pairs), str(options.turn_ms)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) for _ in range(options.runs)]
@@ -95,7 +96,8 @@ def compare_loop(name, drain, library, shim, options):
     # Of the median of n ratios, from its order statistics.
     half = 1.645 * 0.5 * len(ratios) ** 0.5
     low, high = ratios[max(0, int(len(ratios) / 2 - half))], ratios[min(len(ratios) - 1, int(len(ratios) / 2 + half))]
-    print(f"{name:18} {off:9.1f} us a step, about {logged / steps_on:5.0f} launches; on over off: median "
+    label = f"{name}, empty" if empty else name
+    print(f"{label:18} {off:9.1f} us a step, about {logged / steps_on:5.0f} launches logged; on over off: median "
           f"{statistics.median(ratios):.4f} (90 %: {low:.4f} to {high:.4f}), quartiles {ratios[len(ratios) // 4]:.3f} to "
           f"{ratios[3 * len(ratios) // 4]:.3f}, {len(ratios)} pairs; by process "
           + " ".join(f"{m:.4f}" for m in medians), flush=True)
@@ -126,24 +128,34 @@ def main():
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--turn-ms", type=float, default=100)
     parser.add_argument("--loops", default="cnn_large,transformer_large,mlp")
+    parser.add_argument("--empty", help="loops to measure with an empty callback too: CUPTI's own share")
     parser.add_argument("--launch-rounds", type=int, default=10)
     parser.add_argument("--other", help="another injection library to compare with, for its launch cost")
     options = parser.parse_args()
     library = str(pathlib.Path(options.build).resolve() / "lib" / "gpoeo" / "libgpoeo_inject.so")
     drain = Drain()
     drain.start()
+    try:
+        return measure(options, library, drain)
+    finally:
+        drain.done.set()
+        shutil.rmtree(drain.folder)
+
+
+def measure(options, library, drain):
     if options.loops:
         shim = str(pathlib.Path(tempfile.mkdtemp()) / "libcupti.so.0")
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", shim, str(HERE / "toggle_cupti.c"), "-ldl"], check=True)
         for name in options.loops.split(","):
-            compare_loop(name, drain, library, shim, options)
+            compare_loop(name, drain, library, shim, options, False)
+        for name in options.empty.split(",") if options.empty else ():
+            compare_loop(name, drain, library, shim, options, True)
+    if options.launch_rounds == 0:
+        return 0
     variants = {"without": drain.environment(library, False), "with the library": drain.environment(library, True)}
     if options.other:
         variants[f"with {pathlib.Path(options.other).name}"] = drain.environment(options.other, True)
     launch_cost(drain, variants, options.launch_rounds)
-    print(f"{drain.taken} launches were logged")
-    drain.done.set()
-    shutil.rmtree(drain.folder)
     return 0
 
 

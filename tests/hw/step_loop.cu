@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training-shaped program with no framework in it: STEPS steps of twelve kernels, an occasional
 // "validation", and its own count at the end. With the CUDA runtime linked in statically there is
-// no libcupti in the process but the one that LD_LIBRARY_PATH leads to, so that any version of it
-// can be tried (cupti_versions.sh).
+// no libcupti in the process but one that is preloaded, so that any version of it can be tried
+// (cupti_versions.sh).
 //
 // nvcc -O2 -o step_loop step_loop.cu; ./step_loop SECONDS
 #include <cstdio>

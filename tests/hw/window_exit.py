@@ -36,10 +36,11 @@ def answered(ring):
     return struct.unpack("<Q", os.pread(ring, 8, COUNTERS + 8))[0]
 
 
-def run(command, library, metrics, request_at, windows, env):
+def run(command, library, metrics, request_at, windows, env, launches):
     """Asks for `windows` windows one after the other, the first `request_at` seconds after the launches began."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gpoeo-exit-", dir="/dev/shm"))
-    shutil.copy(metrics, folder / "counters.txt")
+    # As gpoeo writes it: the range profiler counts over so many launches (docs/counters.md).
+    (folder / "counters.txt").write_text(f"iteration_ns 2000000\nlaunches_per_iteration {launches}\n" + metrics.read_text())
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env | {
         "CUDA_INJECTION64_PATH": library, "GPOEO_RING_DIR": str(folder), "GPOEO_INJECT_LOG": "1"})
     ring, asked, began = ring_of(folder, process), 0, time.monotonic()
@@ -78,7 +79,7 @@ def main():
     for number, (command, request_at, windows) in enumerate(trials):
         checked = number % 2 == 1  # by glibc's own checks of the heap
         env = dict(os.environ) | ({"LD_PRELOAD": "libc_malloc_debug.so.0", "MALLOC_CHECK_": "3"} if checked else {})
-        code, asked, done, out = run(command, library, metrics, request_at, windows, env)
+        code, asked, done, out = run(command, library, metrics, request_at, windows, env, 12 if len(command) < 3 else 300)
         bad = code != 0 or re.search(r"malloc|corrupt|free\(\)|double|Segmentation|Error", out) is not None
         hurt += bad
         print(f"{'step_loop' if len(command) < 3 else 'torch ' + command[2]:18} first window at {request_at:.1f} s, "

@@ -51,7 +51,7 @@ class Scene {
                           .policy = policy.get(),
                           .max_slowdown = 0.05,
                           .measure_only_reason = measure_only ? "--dry-run" : ""};
-    input.counters.in_process = std::move(sources);
+    input.counters.by_cupti = std::move(sources);
     input.predict = predict;
     input.traces_after = traces_after;
     input.gpus.push_back({.device = device.get(), .guard = {}, .trace = {}});

@@ -4,7 +4,6 @@
 // one, so that calls go through its import table. Arguments are steps, done in order; at the end it
 // prints how many launches it made.
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +22,7 @@ namespace cupti = gpoeo::inject::cupti;
 extern "C" {
 cupti::Result cuptiSubscribe(cupti::Subscriber*, cupti::Callback, void*);
 cupti::Result cuptiUnsubscribe(cupti::Subscriber);
-int cuptiProfilerInitialize(void*);
 void fakeDriverCall(std::uint32_t id, const void* parameters, std::uint32_t context);
-int fakeOpenSamplers();
-int fakeProfilerInitialised();
-
-// FAKE_SLOW_STARTER: whoever has started a thread is away for a while just behind that, as a busy
-// machine may have it (the library calls this there).
-int pthread_attr_destroy(pthread_attr_t* /*attributes*/) {
-  if (getenv("FAKE_SLOW_STARTER") != nullptr) usleep(100'000);
-  return 0;
-}
 }
 
 namespace {
@@ -94,11 +83,6 @@ void launch_all_kinds() {
   for (const auto id : {cupti::kGraphLaunch, cupti::kGraphLaunchPtsz}) call(id, &graph);
 }
 
-// Until counters are being sampled, or no longer.
-void launch_until(bool sampling) {
-  for (int i = 0; i < 10'000 && (fakeOpenSamplers() > 0) != sampling; ++i) train(1, 1000);
-}
-
 int in_child(int (*work)()) {
   const pid_t child = fork();
   if (child == 0) _exit(work());
@@ -109,7 +93,7 @@ int in_child(int (*work)()) {
 
 void profile() {
   const cupti::Result result = cuptiSubscribe(&g_profiler, on_call, nullptr);
-  printf("profiler %d, counters open %d\n", result, fakeOpenSamplers());
+  printf("profiler %d\n", result);
 }
 
 // As tools do that do not link CUPTI.
@@ -129,15 +113,6 @@ int main(int count, char** words) {
     if (word == "init") cu_init();
     if (word == "train") train(number(), 0);
     if (word == "paced") train(number(), 2000);
-    if (word == "sampling") launch_until(true);
-    if (word == "sampled") launch_until(false);
-    if (word == "profiler-interface") cuptiProfilerInitialize(nullptr);
-    if (word == "ask-interface") printf("interface %d\n", fakeProfilerInitialised());
-    if (word == "two-threads") {
-      std::thread other([] { train(150, 2000); });
-      train(150, 2000);
-      other.join();
-    }
     if (word == "kinds") launch_all_kinds();
     if (word == "profile") profile();
     if (word == "profile-by-name") profile_by_name();

@@ -2,7 +2,6 @@
 // A libcupti.so.12 for tests: one subscriber, callbacks of the driver API domain, and the launches
 // of fake_cuda_program.cc in place of a driver's. FAKE_CUPTI_VERSION sets what it says to be.
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <atomic>
 
@@ -16,18 +15,8 @@ constexpr std::uint32_t kMostIds = 1024;
 std::atomic<Callback> g_callback{nullptr};
 std::atomic<void*> g_user{nullptr};
 std::atomic<std::uint8_t> g_enabled[kMostIds];
-std::atomic<int> g_subscriptions{0};
-thread_local bool t_in_callback = false;
-constexpr std::uint32_t kDevice = 1;
 
 }  // namespace
-
-// FAKE_PM_STUCK: inside a call until a second user has subscribed.
-void fake_stuck() {
-  for (int i = 0; getenv("FAKE_PM_STUCK") != nullptr && g_subscriptions < 2 && i < 30'000; ++i) {
-    usleep(1000);
-  }
-}
 
 extern "C" {
 
@@ -42,7 +31,6 @@ Result cuptiSubscribe(Subscriber* subscriber, Callback callback, void* user) {
   if (!g_callback.compare_exchange_strong(nobody, callback)) return kMultipleSubscribers;
   g_user = user;
   *subscriber = reinterpret_cast<Subscriber>(&g_callback);
-  ++g_subscriptions;
   return kSuccess;
 }
 
@@ -61,22 +49,13 @@ Result cuptiEnableCallback(std::uint32_t enable, Subscriber /*subscriber*/, int 
 }
 #endif
 
-// Contexts live as long as a launch in them: asked of one later, it fails.
-Result cuptiGetDeviceId(void* /*context*/, std::uint32_t* device) {
-  if (!t_in_callback) return 1;
-  *device = kDevice;
-  return kSuccess;
-}
-
 // What the driver would do around a call: a callback on entry and one on exit.
 void fakeDriverCall(std::uint32_t id, const void* parameters, std::uint32_t context) {
   const Callback callback = g_callback;
   if (callback == nullptr || !g_enabled[id]) return;
   CallbackData data{kEnter, "fake", parameters, nullptr, "kernel", nullptr, context};
-  t_in_callback = true;
   callback(g_user, kDriverApi, id, &data);
   data.site = kEnter + 1;
   callback(g_user, kDriverApi, id, &data);
-  t_in_callback = false;
 }
 }

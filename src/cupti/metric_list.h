@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the list of metrics that gpoeo leaves beside the ring (format: docs/counters.md). No
+// Reads the list of metrics of each chip (data/counters/cupti.txt; format: docs/counters.md). No
 // allocation: names stay where the text is, which is changed in place.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace gpoeo::inject {
+namespace gpoeo::cupti {
 
 inline constexpr std::size_t kMostPasses = 8;
 inline constexpr std::size_t kMostPassMetrics = 8;
@@ -18,7 +18,6 @@ struct MetricPass {
 };
 
 struct MetricList {
-  std::uint64_t iteration_ns = 0;  // 0: not told
   std::size_t count = 0;
   MetricPass passes[kMostPasses];
 };
@@ -27,4 +26,4 @@ struct MetricList {
 // for this chip.
 MetricList parse_metrics(char* text, const char* chip);
 
-}  // namespace gpoeo::inject
+}  // namespace gpoeo::cupti

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake CUPTI's counters: a sample of 2 ms each 2 ms while a sampler runs, of a chip "GH100".
+// A CUPTI of counters alone: a sample of 2 ms each 2 ms while a sampler runs, of a chip "GH100".
 // A metric's value is 50, but for names that begin with "never", which have none.
 #include <time.h>
 
@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "inject/pm_abi.h"
+#include "cupti/pm_abi.h"
 
 namespace {
 
-namespace pm = gpoeo::inject::pm;
+namespace pm = gpoeo::cupti::pm;
 
 // What a counter data image holds here.
 struct Image {
@@ -20,8 +20,7 @@ struct Image {
   std::uint64_t samples;
 };
 
-std::atomic<int> g_open{0};  // samplers and host objects that were not given back
-std::atomic<bool> g_initialised{false};
+std::atomic<int> g_open{0};                // samplers and host objects that were not given back
 std::atomic<std::uint64_t> g_taken_ns{0};  // samples were decoded up to here
 std::uint64_t g_interval_ns = 2'000'000;
 
@@ -39,21 +38,9 @@ Block* as(void* block) {
 
 }  // namespace
 
-void fake_stuck();  // fake_cupti.cc
-
 extern "C" {
 
-int fakeOpenSamplers() { return g_open; }
-int fakeProfilerInitialised() { return g_initialised ? 1 : 0; }
-
-int cuptiProfilerInitialize(void*) {
-  g_initialised = true;
-  return pm::kSuccess;
-}
-int cuptiProfilerDeInitialize(void*) {
-  g_initialised = false;
-  return pm::kSuccess;
-}
+int cuptiProfilerInitialize(void*) { return pm::kSuccess; }
 int cuptiDeviceGetChipName(void* block) {
   as<pm::ChipName>(block)->name = "GH100";
   return pm::kSuccess;
@@ -114,7 +101,6 @@ int cuptiPmSamplingStart(void*) {
 int cuptiPmSamplingStop(void*) { return pm::kSuccess; }
 #endif
 int cuptiPmSamplingDecodeData(void* block) {
-  fake_stuck();
   auto* decode = as<pm::Decode>(block);
   auto* image = reinterpret_cast<Image*>(decode->data);
   image->first_ns = g_taken_ns;

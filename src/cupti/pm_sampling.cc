@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inject/pm_sampling.h"
+#include "cupti/pm_sampling.h"
 
 #include <dlfcn.h>
 #include <time.h>
@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "inject/pm_abi.h"
+#include "cupti/pm_abi.h"
 
-namespace gpoeo::inject {
+namespace gpoeo::cupti {
 namespace {
 
 using Call = int (*)(void*);
@@ -19,6 +19,8 @@ constexpr std::uint64_t kShortestIntervalNs = 10'000;
 constexpr std::uint64_t kBillion = 1'000'000'000;
 // The first sample after a start also holds what was counted before it (seen on an H200: seconds).
 constexpr std::uint64_t kLongestSampleIntervals = 3;
+// A cycle for a nanosecond, of a clock that may be at 0.3 GHz: with as much room.
+constexpr std::uint64_t kLongestSampleByCycles = 10;
 
 struct Cupti {
   Call initialize, chip_name, availability, host_open, host_close, host_metrics, host_config_size,
@@ -114,7 +116,10 @@ void nap(std::uint64_t ns) {
 // from another user; whether there is one cannot be asked.
 class Window {
  public:
-  Window(const Cupti& cupti, const PmRequest& request) : cupti_(cupti), request_(request) {
+  Window(const Cupti& cupti, const PmRequest& request)
+      : cupti_(cupti),
+        request_(request),
+        longest_sample_ns_(kLongestSampleIntervals * request.interval_ns) {
     for (std::size_t i = 0; i < request.count; ++i) names_[i] = request.metrics[i];
   }
   Window(const Window&) = delete;
@@ -200,12 +205,16 @@ class Window {
                       request_.interval_ns,
                       pm::kTriggerTime,
                       pm::kKeepOldest};
-    if (!ask(cupti_.configure, &config, "cuptiPmSamplingSetConfig")) {
-      // The image is of one pass and the rest is the same for all chips: it is the timer that
-      // Turing and GA100 lack. Their other trigger counts cycles of a clock that gpoeo itself
-      // changes, so that there its samples would have no known length.
-      if (result_.error == PmError::kOther) result_.error = PmError::kNotThisGpu;
-      return false;
+    if (request_.by_cycles || cupti_.configure(&config) != pm::kSuccess) {
+      // Turing and GA100 have no timer for it (cupti_pmsampling.h), but a trigger that counts
+      // cycles of the system clock: 0.3 to 2 GHz, so that samples are somewhat shorter or longer
+      // than asked. Each says itself how long it is.
+      config.trigger = pm::kTriggerSysClock;
+      longest_sample_ns_ = kLongestSampleByCycles * request_.interval_ns;
+      if (!ask(cupti_.configure, &config, "cuptiPmSamplingSetConfig")) {
+        if (result_.error == PmError::kOther) result_.error = PmError::kNotThisGpu;
+        return false;
+      }
     }
     pm::DataSize size{{sizeof(pm::DataSize)}, sampler_, names_, request_.count, kMostPmSamples, 0};
     if (!ask(cupti_.data_size, &size, "cuptiPmSamplingGetCounterDataSize")) return false;
@@ -258,7 +267,7 @@ class Window {
     if (!ask(cupti_.sample_info, &sample, "cuptiPmSamplingCounterDataGetSampleInfo")) return false;
     if (sample.end_ns <= sample.start_ns) return true;
     const std::uint64_t span = sample.end_ns - sample.start_ns;
-    if (span > kLongestSampleIntervals * request_.interval_ns) return true;
+    if (span > longest_sample_ns_) return true;
     double values[kMostPmMetrics] = {};
     pm::HostEvaluate evaluate{{sizeof(pm::HostEvaluate)},
                               host_,
@@ -293,6 +302,7 @@ class Window {
 
   const Cupti& cupti_;
   const PmRequest& request_;
+  std::uint64_t longest_sample_ns_;
   const char* names_[kMostPmMetrics] = {};
   bool started_ = false;
   void* host_ = nullptr;
@@ -304,6 +314,8 @@ class Window {
 };
 
 }  // namespace
+
+bool has_pm_sampling(void* cupti) { return cupti != nullptr && Cupti{}.load(cupti); }
 
 bool pm_chip_name(void* cupti, std::size_t device, char* name, std::size_t size) {
   const auto initialize = reinterpret_cast<Call>(::dlsym(cupti, "cuptiProfilerInitialize"));
@@ -334,4 +346,4 @@ PmResult pm_sample(void* cupti, const PmRequest& request) {
   return window.run();
 }
 
-}  // namespace gpoeo::inject
+}  // namespace gpoeo::cupti

@@ -6,9 +6,9 @@
 #include <cupti_profiler_target.h>
 #include <cupti_target.h>
 
-#include "inject/pm_abi.h"
+#include "cupti/pm_abi.h"
 
-namespace gpoeo::inject::pm {
+namespace gpoeo::cupti::pm {
 namespace {
 
 #define GPOEO_SAME(ours, theirs) static_assert(sizeof(ours) == theirs##_STRUCT_SIZE)
@@ -37,6 +37,7 @@ static_assert(offsetof(HostEvaluate, values) ==
               offsetof(CUpti_Profiler_Host_EvaluateToGpuValues_Params, pMetricValues));
 static_assert(offsetof(DataInfo, completed) ==
               offsetof(CUpti_PmSampling_GetCounterDataInfo_Params, numCompletedSamples));
+static_assert(kTriggerSysClock == CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL);
 static_assert(kTriggerTime == CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL);
 static_assert(kKeepOldest == CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST);
 static_assert(kHostPmSampling == CUPTI_PROFILER_TYPE_PM_SAMPLING);
@@ -52,4 +53,4 @@ static_assert(kInvalidChipName == CUPTI_ERROR_INVALID_CHIP_NAME);
 #undef GPOEO_SAME
 
 }  // namespace
-}  // namespace gpoeo::inject::pm
+}  // namespace gpoeo::cupti::pm

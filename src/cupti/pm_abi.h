@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace gpoeo::inject::pm {
+namespace gpoeo::cupti::pm {
 
 struct Head {
   std::size_t bytes;
@@ -106,7 +106,8 @@ struct Config {  // cuptiPmSamplingSetConfig
   std::int32_t trigger;
   std::int32_t when_full;
 };
-inline constexpr std::int32_t kTriggerTime = 1;  // not on Turing, not on GA100
+inline constexpr std::int32_t kTriggerSysClock = 0;  // the interval is in its cycles
+inline constexpr std::int32_t kTriggerTime = 1;      // in nanoseconds; not on Turing and GA100
 inline constexpr std::int32_t kKeepOldest = 0;
 
 struct Decode {  // cuptiPmSamplingDecodeData
@@ -169,4 +170,4 @@ inline constexpr int kVirtualInsufficientPrivileges = 40;
 inline constexpr int kMigDevice = 43;
 inline constexpr int kInvalidChipName = 46;
 
-}  // namespace gpoeo::inject::pm
+}  // namespace gpoeo::cupti::pm

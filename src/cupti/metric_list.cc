@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inject/metric_list.h"
+#include "cupti/metric_list.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/activity.h"
 
-namespace gpoeo::inject {
+namespace gpoeo::cupti {
 namespace {
 
 // Cuts the next word off `*rest`; nullptr at the end of the line.
@@ -32,9 +32,7 @@ MetricList parse_metrics(char* text, const char* chip) {
     const char* key = next_word(&rest);
     if (key == nullptr) continue;
     const char* value = next_word(&rest);
-    if (strcmp(key, "iteration_ns") == 0) {
-      if (value != nullptr) list.iteration_ns = strtoull(value, nullptr, 10);
-    } else if (strcmp(key, "chip") == 0) {
+    if (strcmp(key, "chip") == 0) {
       ours = value != nullptr && strcmp(value, chip) == 0;
     } else if (!ours) {
       continue;
@@ -53,4 +51,4 @@ MetricList parse_metrics(char* text, const char* chip) {
   return list;
 }
 
-}  // namespace gpoeo::inject
+}  // namespace gpoeo::cupti

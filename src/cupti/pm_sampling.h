@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace gpoeo::inject {
+namespace gpoeo::cupti {
 
 inline constexpr std::size_t kMostPmMetrics = 24;
 // Decoded at one time; the rest waits in the hardware buffer.
@@ -37,7 +37,8 @@ struct PmRequest {
   const char* const* metrics = nullptr;  // at most kMostPmMetrics
   std::size_t count = 0;
   std::uint64_t window_ns = 0;
-  std::uint64_t interval_ns = 0;
+  std::uint64_t interval_ns = 0;  // by cycles: about that
+  bool by_cycles = false;         // as on cards without a timer; for trials
   std::uint64_t decode_each_ns = 20'000'000;
   std::size_t hardware_buffer_bytes = std::size_t{32} << 20;
   bool (*should_stop)(const void*) = nullptr;  // ends the window early
@@ -55,11 +56,14 @@ struct PmResult {
   std::optional<double> values[kMostPmMetrics] = {};
 };
 
-// In both `cupti` is a handle of dlopen(3) for libcupti.so.
+// In all of them `cupti` is a handle of dlopen(3) for libcupti.so.
 //
+// Whether it has all the functions of PM sampling.
+bool has_pm_sampling(void* cupti);
+
 // The chip's name as in the list of metrics, "GH100"; false when CUPTI cannot tell.
 bool pm_chip_name(void* cupti, std::size_t device, char* name, std::size_t size);
 
 PmResult pm_sample(void* cupti, const PmRequest& request);
 
-}  // namespace gpoeo::inject
+}  // namespace gpoeo::cupti

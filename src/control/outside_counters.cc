@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/outside_counters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "control/mean_activity.h"
+#include "control/window_iterations.h"
+
+namespace gpoeo::control {
+namespace {
+
+// All passes together: each half a second, or one iteration of a slow job.
+constexpr int kPasses = 8;
+constexpr Seconds kLeast{4.0};
+constexpr Seconds kLongest{30.0};
+constexpr std::size_t kMostMapsBytes = std::size_t{16} << 20;
+
+struct ToolAnswer {
+  CounterReading reading;
+  Instant begin, end;
+  std::size_t passes = 0;
+};
+
+// Its own words, but a file's bytes all the same: what is no known word or no plausible value is
+// left out.
+Result<ToolAnswer> parse_answer(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) {
+    return make_error(ErrorKind::kIo, "gpoeo-counters ended without an answer");
+  }
+  if (json.contains("error")) {
+    return make_error(ErrorKind::kNotSupported, json["error"].is_string()
+                                                    ? json["error"].get<std::string>()
+                                                    : "it failed without a reason");
+  }
+  const auto number = [&](const char* name) {
+    const auto at = json.find(name);
+    return at != json.end() && at->is_number() ? at->get<double>() : 0.0;
+  };
+  const auto instant = [&](const char* name) {
+    const auto at = json.find(name);
+    return instant_from_ns(at != json.end() && at->is_number_integer() ? at->get<std::int64_t>()
+                                                                       : 0);
+  };
+  ToolAnswer answer;
+  answer.begin = instant("begin_unix_ns");
+  answer.end = instant("end_unix_ns");
+  answer.passes = static_cast<std::size_t>(std::clamp(number("passes"), 0.0, 64.0));
+  answer.reading.counted = Seconds(number("covered_s"));
+  answer.reading.origin = CounterOrigin::kPmSampling;
+  const auto values = json.find("values");
+  if (values != json.end() && values->is_object()) {
+    for (const auto& [name, value] : values->items()) {
+      const ActivityWord* word = find_activity(name);
+      if (word == nullptr || !value.is_number()) continue;
+      const double v = value.get<double>();
+      if (plausible(*word, v)) {
+        answer.reading.activity.*word->field = word->share ? std::min(v, 1.0) : v;
+      }
+    }
+  }
+  if (answer.reading.activity == Activity{} || answer.end <= answer.begin) {
+    return make_error(ErrorKind::kInvalid, "gpoeo-counters told no plausible value");
+  }
+  return answer;
+}
+
+}  // namespace
+
+std::filesystem::path mapped_library(std::int64_t pid, std::string_view name) {
+  const auto maps = read_file(fmt::format("/proc/{}/maps", pid), kMostMapsBytes);
+  if (!maps) return {};
+  for (const std::string_view line : split(*maps, '\n')) {
+    const auto slash = line.rfind('/');
+    if (slash == std::string_view::npos || !line.substr(slash + 1).starts_with(name)) continue;
+    return std::string(line.substr(line.find('/')));
+  }
+  return {};
+}
+
+Status OutsideCounters::begin(Instant, Seconds iteration) {
+  std::erase_if(ending_, [](ToolProcess& tool) { return tool.poll().has_value(); });
+  const Seconds length = std::clamp(iteration * kPasses, kLeast, kLongest);
+  std::filesystem::path of_the_job;
+  if (const wire::RingReader* ring = progress_.followed_ring()) {
+    of_the_job = mapped_library(ring->header().pid, "libcupti");
+  }
+  done_.clear();
+  passes_ = 0;
+  iteration_ = iteration;
+  for (const std::string& gpu : options_.gpus) {
+    std::vector<std::string> command{options_.program.string(),
+                                     "--gpu",
+                                     gpu,
+                                     "--metrics",
+                                     options_.metrics_file.string(),
+                                     "--seconds",
+                                     fmt::format("{:.3f}", length.value()),
+                                     "--iteration",
+                                     fmt::format("{:.6f}", std::min(iteration.value(), 3600.0))};
+    if (!of_the_job.empty()) command.insert(command.end(), {"--cupti", of_the_job.string()});
+    auto tool = ToolProcess::start(command);
+    if (!tool) {
+      cancel();
+      return std::unexpected(tool.error());
+    }
+    running_.push_back(std::move(*tool));
+  }
+  if (running_.empty()) return make_error(ErrorKind::kNotFound, "no GPU to read counters of");
+  return {};
+}
+
+std::optional<Result<CounterReading>> OutsideCounters::poll(Instant, std::span<const Instant> ends,
+                                                            bool) {
+  for (auto tool = running_.begin(); tool != running_.end();) {
+    const auto text = tool->poll();
+    if (!text) {
+      ++tool;
+      continue;
+    }
+    tool = running_.erase(tool);
+    const auto answer =
+        *text ? parse_answer(**text) : Result<ToolAnswer>(std::unexpected(text->error()));
+    if (!answer) {
+      cancel();
+      return Result<CounterReading>(std::unexpected(answer.error()));
+    }
+    begin_ = done_.empty() ? answer->begin : std::min(begin_, answer->begin);
+    end_ = done_.empty() ? answer->end : std::max(end_, answer->end);
+    passes_ = std::max(passes_, answer->passes);
+    done_.push_back(answer->reading);
+  }
+  if (!running_.empty()) return std::nullopt;
+  CounterReading mean = done_.front();
+  std::vector<Activity> activities;
+  for (const CounterReading& one : done_) activities.push_back(one.activity);
+  mean.activity = mean_activity(activities);
+  count_iterations(ends, {.begin = begin_, .end = end_, .passes = passes_, .before = iteration_},
+                   mean);
+  return Result<CounterReading>(mean);
+}
+
+void OutsideCounters::cancel() {
+  for (ToolProcess& tool : running_) {
+    tool.stop();
+    ending_.push_back(std::move(tool));
+  }
+  running_.clear();
+}
+
+}  // namespace gpoeo::control
