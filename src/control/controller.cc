@@ -8,7 +8,6 @@
 
 #include "control/counter_choice.h"
 #include "control/gpu_channel.h"
-#include "control/observation_log.h"
 #include "control/observe.h"
 #include "control/problem.h"
 #include "control/same_work.h"
@@ -20,24 +19,21 @@ constexpr Duration kTick = std::chrono::milliseconds(200);
 // No iteration for this long, and for this many usual ones: the job is idle.
 constexpr Duration kIdleAfter = std::chrono::seconds(10);
 constexpr std::int64_t kIdleIterations = 8;
-// So many changes of work within so long, and nothing that is measured holds long enough to be
-// used.
-constexpr std::size_t kUnsteadyChanges = 4;
 constexpr unsigned kMostWorkChanges = 3;
-constexpr Duration kUnsteadyWithin = std::chrono::minutes(10);
-constexpr std::size_t kMostObservations = 400;
-// The newest iterations of a window that is not full yet are looked at so often.
-constexpr Duration kEarlyLook = std::chrono::milliseconds(1500);
-constexpr std::ptrdiff_t kEarlyIterations = 3;
-// So many of the newest ends tell whether work is known; one more lies before them, cut by the
-// shift.
-constexpr std::size_t kReturnIterations = 5;
 constexpr unsigned kMostDroppedWindows = 3;
 // A claim that may be off by more (one standard error; 1.645 of them are its interval) is none.
 constexpr double kWidestClaim = 0.06;
 // So many traces in a row about which nothing can be said.
 constexpr unsigned kMostUnknowable = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
+
+std::vector<std::unique_ptr<GpuChannel>> channels(std::vector<GpuInput> inputs,
+                                                  const Clock& clock) {
+  GPOEO_CHECK(!inputs.empty());
+  std::vector<std::unique_ptr<GpuChannel>> gpus;
+  for (GpuInput& gpu : inputs) gpus.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock));
+  return gpus;
+}
 
 }  // namespace
 
@@ -46,16 +42,14 @@ Controller::Controller(ControllerInput input)
       progress_(*input.progress),
       policy_(*input.policy),
       measure_only_reason_(std::move(input.measure_only_reason)),
+      gpus_(channels(std::move(input.gpus), clock_)),
+      problem_(choices(gpus_)),
+      work_(problem_.sm_clocks),
       started_(input.clock->now()),
       last_progress_(started_) {
-  GPOEO_CHECK(!input.gpus.empty());
-  for (GpuInput& gpu : input.gpus) {
-    gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
-  }
   profile_ =
       std::make_unique<ProfileStage>(gpus_, std::move(input.counters), std::move(input.predict));
   traces_ = std::make_unique<TraceMeter>(gpus_, input.traces_after, started_);
-  problem_ = choices(gpus_);
   problem_.max_slowdown = input.max_slowdown;
   problem_.objective = input.objective;
   problem_.cost_eta = input.cost_eta;
@@ -127,6 +121,7 @@ void Controller::take_progress(Instant now) {
   if (traces_->active()) {
     // What traces say and what is counted do not compare.
     traces_->stand_down();
+    work_.recognise(true);
     restart("iterations are counted from here on");
   }
   last_progress_ = now;
@@ -139,7 +134,7 @@ void Controller::take_progress(Instant now) {
   }
   if (state_ == State::kWarmup) {
     warm_up_.add(ends);
-    if (came_back() || warm_up_.over()) decide();
+    if (!came_back() && warm_up_.over()) decide();
     return;
   }
   if (window_) window_->add(ends);
@@ -150,6 +145,7 @@ void Controller::take_progress(Instant now) {
 void Controller::follow_traces(Instant now) {
   switch (traces_->follow(now)) {
     case TraceMeter::Event::kTakesOver:
+      work_.recognise(false);
       ledger_.add_note("no launch was seen: iterations are compared by their power traces");
       break;
     case TraceMeter::Event::kIdle:
@@ -180,8 +176,7 @@ void Controller::finish_progress(Instant now) {
 // Forgets what was measured: it was other work.
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
   ledger_.new_phase(began);
-  observations_.clear();
-  problem_.prior.clear();
+  work_.begin(ledger_.phase());
   warm_up_.restart();
   drop_window();
   profile_->new_work();
@@ -194,8 +189,8 @@ void Controller::restart(const std::string& why, std::optional<Instant> began) {
 // What the cost objective weighs time with (policy/policy.h).
 void Controller::set_power_ratio() {
   const auto baseline = std::ranges::find_if(
-      observations_, [](const policy::Observation& o) { return o.setting.is_default(); });
-  if (baseline == observations_.end() || !problem_.power) return;
+      work_.observations(), [](const policy::Observation& o) { return o.setting.is_default(); });
+  if (baseline == work_.observations().end() || !problem_.power) return;
   const Watts mean = baseline->energy / baseline->time;
   const Watts most = problem_.power->highest * static_cast<double>(gpus_.size());
   if (mean.value() > 0) problem_.most_power_over_default = most / mean;
@@ -203,7 +198,8 @@ void Controller::set_power_ratio() {
 
 void Controller::decide() {
   set_power_ratio();
-  policy::Decision decision = policy_.decide(problem_, observations_);
+  problem_.prior = work_.prior();
+  policy::Decision decision = policy_.decide(problem_, work_.observations());
   const bool may_set = !released_ && measure_only_reason_.empty();
   if (!may_set && !decision.setting.is_default()) {
     recommend(decision);
@@ -229,7 +225,7 @@ void Controller::apply(const policy::Decision& decision) {
   const bool same = decision_ && decision_->setting == decision.setting &&
                     decision_->purpose == decision.purpose && state_ != State::kWarmup;
   const bool clocks_stand =
-      decision_ && decision_->setting == decision.setting && !observations_.empty();
+      decision_ && decision_->setting == decision.setting && !work_.observations().empty();
   decision_ = decision;
   drop_window();
   if (!clocks_stand) {
@@ -302,7 +298,7 @@ void Controller::await_settled(Instant now) {
 }
 
 void Controller::open_window(Instant from) {
-  odd_from_.reset();
+  work_.window_opens();
   if (traces_->active()) {
     traces_->open(decision_->goal, from);
     return;
@@ -334,7 +330,7 @@ bool Controller::profiled(const policy::Observation& baseline, Span span, Instan
   for (const std::string& line : profile_->take_events()) listener_(line);
   if (complete) {
     // Work that came back has brought what was expected of it.
-    if (problem_.prior.empty()) problem_.prior = profile_->predictions();
+    if (work_.prior().empty()) work_.expect(profile_->predictions());
   } else if (state_ != State::kProfile) {
     enter(State::kProfile, "reading counters at default clocks");
   }
@@ -385,61 +381,32 @@ void Controller::await_trace(Instant now) {
   use_observation(o, span, now);
 }
 
-// A long window is not waited for when its newest iterations are other work: two looks in a row
-// that do not fit.
+// A long window is not waited for when its newest iterations are other work.
 void Controller::look_early(Instant now) {
-  if (now - looked_ < kEarlyLook || observations_.empty()) return;
-  const auto ends = window_->ends();
-  const auto first = std::ranges::lower_bound(ends, now - kEarlyLook);
-  const auto newest = ends.last(std::min<std::size_t>(
-      ends.size(), std::max<std::ptrdiff_t>(ends.end() - first, kEarlyIterations + 1)));
-  if (newest.size() <= kEarlyIterations) return;
+  const auto newest = work_.look_due(window_->ends(), now);
+  if (newest.empty()) return;
   const auto look = observe(newest);
   if (!look) return;
-  looked_ = now;
-  if (same_work(*look, observations_, problem_)) {
-    odd_from_.reset();
-  } else if (!odd_from_) {
-    odd_from_ = newest.front();
-  } else if (newest.front() >= *odd_from_) {
-    other_work(*look, *odd_from_, now);
-  }
+  const auto [seen, began] = work_.judge_look(*look, newest.front(), now);
+  if (seen != WorkWatch::Seen::kPresent) other_work(seen, began, now);
 }
 
 void Controller::use_observation(const policy::Observation& observation, Span span, Instant now) {
-  if (!same_work(observation, observations_, problem_)) {
-    other_work(observation, span.from, now);
-    return;
-  }
-  // Work that was not known by its look at the clocks held then may be known at default clocks.
-  if (observations_.empty() && resume(observation, span.from)) {
-    decide();
+  const auto seen = work_.judge(observation, now);
+  if (seen != WorkWatch::Seen::kPresent) {
+    other_work(seen, span.from, now);
     return;
   }
   if (!profiled(observation, span, now)) return;
   ledger_.add_observation(observation);
-  add_bounded(observations_, observation, kMostObservations);
+  work_.add(observation);
   decide();
 }
 
-// `window` holds other work than before, since `began`: work that is known, or new.
-void Controller::other_work(const policy::Observation& window, Instant began, Instant now) {
-  Work left{.observations = std::move(observations_),
-            .prior = std::move(problem_.prior),
-            .ledger_phase = ledger_.phase()};
-  observations_.clear();
-  problem_.prior.clear();
-  const bool known = resume(window, began);
-  known_work_.remember(std::move(left));
-  if (known) {
-    drop_window();
-    decide();
-    return;
-  }
-  std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
-  changes_.push_back(now);
-  ++work_changes_;
-  if (changes_.size() >= kUnsteadyChanges) {
+void Controller::other_work(WorkWatch::Seen seen, Instant began, Instant now) {
+  if (seen == WorkWatch::Seen::kReturned) {
+    resume(began);
+  } else if (work_.unsteady(now)) {
     release("unsteady: the work changes too often for anything measured to be trusted");
   } else {
     restart("the work changed", began);
@@ -448,23 +415,20 @@ void Controller::other_work(const policy::Observation& window, Instant began, In
 
 // Work that is known needs no warm-up: a few iterations at default clocks tell.
 bool Controller::came_back() {
-  const auto ends = warm_up_.ends();
-  if (known_work_.empty() || released_ || ends.size() <= kReturnIterations) return false;
-  const auto newest = ends.last(kReturnIterations);
-  auto look = observe_window(gpus_, newest, std::nullopt, started_);
-  return look && resume(*look, newest.front());
+  if (released_) return false;
+  const auto newest = work_.enough_to_recognise(warm_up_.ends());
+  if (newest.empty()) return false;
+  const auto look = observe_window(gpus_, newest, std::nullopt, started_);
+  if (!look || !work_.recall(*look)) return false;
+  resume(newest.front());
+  return true;
 }
 
-// Whether `window` is of work that is known; then all that was learned of it is back.
-bool Controller::resume(const policy::Observation& window, Instant began) {
-  if (traces_->active()) return false;  // times are over a reference that is gone
-  auto known = known_work_.recall(window);
-  if (!known) return false;
-  ledger_.resume_phase(known->ledger_phase, began);
-  observations_ = std::move(known->observations);
-  problem_.prior = std::move(known->prior);
+// Work that is known goes on where it was left.
+void Controller::resume(Instant began) {
+  ledger_.resume_phase(work_.ledger_phase(), began);
   listener_("this work is known");
-  return true;
+  decide();
 }
 
 std::optional<policy::Observation> Controller::observe(std::span<const Instant> ends) {
@@ -495,8 +459,8 @@ std::string Controller::why_nothing_is_claimed(const report::Session& session) c
   if (!measure_only_reason_.empty()) return "no clock was set";
   if (session.clock_writes == 0) return "default clocks were kept all the time";
   if (several_jobs_) return "several processes launch work of their own; run each by itself";
-  if (work_changes_ >= kMostWorkChanges) {
-    return fmt::format("the work changed {} times: its iterations do not compare", work_changes_);
+  if (work_.changes() >= kMostWorkChanges) {
+    return fmt::format("the work changed {} times: its iterations do not compare", work_.changes());
   }
   if (session.saving) {
     const auto& slowdown = session.saving->net_slowdown;

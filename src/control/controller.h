@@ -21,13 +21,13 @@
 #include "control/counter_choice.h"
 #include "control/gpu_channel.h"
 #include "control/iteration_window.h"
-#include "control/known_work.h"
 #include "control/ledger.h"
 #include "control/profile_stage.h"
 #include "control/progress.h"
 #include "control/state.h"
 #include "control/trace_meter.h"
 #include "control/warm_up.h"
+#include "control/work_watch.h"
 #include "policy/policy.h"
 #include "report/session.h"
 
@@ -107,9 +107,9 @@ class Controller {
   void await_trace(Instant now);
   void look_early(Instant now);
   void use_observation(const policy::Observation& observation, Span span, Instant now);
-  void other_work(const policy::Observation& window, Instant began, Instant now);
+  void other_work(WorkWatch::Seen seen, Instant began, Instant now);
   bool came_back();
-  bool resume(const policy::Observation& window, Instant began);
+  void resume(Instant began);
   std::optional<policy::Observation> observe(std::span<const Instant> ends);
   std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
@@ -118,9 +118,10 @@ class Controller {
   Clock& clock_;
   ProgressReader& progress_;
   const policy::Policy& policy_;
-  policy::Problem problem_;
   std::string measure_only_reason_;
   std::vector<std::unique_ptr<GpuChannel>> gpus_;
+  policy::Problem problem_;  // its prior is the present work's
+  WorkWatch work_;
   std::unique_ptr<ProfileStage> profile_;
   std::unique_ptr<TraceMeter> traces_;
   Ledger ledger_;
@@ -131,13 +132,7 @@ class Controller {
   State before_idle_ = State::kWarmup;
   bool released_ = false;
   bool several_jobs_ = false;
-  unsigned work_changes_ = 0;
-  std::vector<Instant> changes_;  // of work, lately
   WarmUp warm_up_;
-  std::vector<policy::Observation> observations_;  // of the present work
-  KnownWork known_work_;
-  Instant looked_;                   // newest early look at the open window
-  std::optional<Instant> odd_from_;  // the early look before it did not fit the work
   std::optional<policy::Decision> decision_;
   policy::ClockSetting recommended_;  // last told, when clocks may not be set
   bool settling_ = false;

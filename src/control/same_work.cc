@@ -15,8 +15,8 @@ constexpr double kWorkChangeSigmas = 8;
 // window and the baseline that it would be compared with hold different work.
 bool impossible_response(const policy::Observation& now,
                          std::span<const policy::Observation> before,
-                         const policy::Problem& problem) {
-  if (!now.setting.sm || problem.sm_clocks.empty()) return false;
+                         std::span<const Hertz> sm_clocks) {
+  if (!now.setting.sm || sm_clocks.empty()) return false;
   const auto baseline =
       std::ranges::find_if(before.rbegin(), before.rend(),
                            [](const policy::Observation& o) { return o.setting.is_default(); });
@@ -28,14 +28,14 @@ bool impossible_response(const policy::Observation& now,
   if (ratio < 1 - margin) return true;
   // How much slower a slow memory clock or a power limit may make it is not known.
   if (now.setting.memory || now.setting.power_limit) return false;
-  return ratio > problem.sm_clocks.back() / *now.setting.sm + margin;
+  return ratio > sm_clocks.back() / *now.setting.sm + margin;
 }
 
 }  // namespace
 
 bool same_work(const policy::Observation& now, std::span<const policy::Observation> before,
-               const policy::Problem& problem) {
-  if (impossible_response(now, before, problem)) return false;
+               std::span<const Hertz> sm_clocks) {
+  if (impossible_response(now, before, sm_clocks)) return false;
   const auto earlier = std::ranges::find(before, now.setting, &policy::Observation::setting);
   if (earlier == before.end()) return true;
   const auto differs = [](double a, double b, double error) {
