@@ -10,7 +10,6 @@
 #include "control/gpu_channel.h"
 #include "control/observe.h"
 #include "control/problem.h"
-#include "control/same_work.h"
 
 namespace gpoeo::control {
 namespace {
@@ -19,10 +18,7 @@ constexpr Duration kTick = std::chrono::milliseconds(200);
 // No iteration for this long, and for this many usual ones: the job is idle.
 constexpr Duration kIdleAfter = std::chrono::seconds(10);
 constexpr std::int64_t kIdleIterations = 8;
-constexpr unsigned kMostWorkChanges = 3;
 constexpr unsigned kMostDroppedWindows = 3;
-// A claim that may be off by more (one standard error; 1.645 of them are its interval) is none.
-constexpr double kWidestClaim = 0.06;
 // So many traces in a row about which nothing can be said.
 constexpr unsigned kMostUnknowable = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
@@ -66,7 +62,7 @@ Instant Controller::step() {
   for (const auto& gpu : gpus_) {
     const auto polled = gpu->poll(now);
     next = std::min(next, polled.next_poll);
-    add_to_books(*gpu, polled.stretch);
+    if (polled.stretch) add_to_books(*gpu, *polled.stretch);
   }
   watch_device_events();
   if (released_) retry_restore(now);
@@ -78,11 +74,19 @@ Instant Controller::step() {
   return next;
 }
 
-void Controller::add_to_books(const GpuChannel& gpu,
-                              const std::optional<GpuChannel::Stretch>& stretch) {
-  if (!stretch) return;
-  ledger_.add_energy(gpu.device().identity().index, stretch->from, stretch->to, stretch->energy,
-                     stretch->error);
+void Controller::add_to_books(const GpuChannel& gpu, const EnergyStretch& stretch) {
+  ledger_.add_energy(gpu.device().identity().index, stretch.from, stretch.to, stretch.energy,
+                     stretch.error);
+}
+
+// Energy is booked as iterations end, and cut where pauses begin and end.
+void Controller::add_to_books(std::span<const Instant> ends) {
+  if (ends.empty()) return;
+  const auto cuts = ledger_.add_iteration_ends(ends);
+  for (const auto& gpu : gpus_) {
+    gpu->book().iteration_ended(ends.back());
+    for (const Instant cut : cuts) gpu->book().cut_at(cut);
+  }
 }
 
 void Controller::watch_device_events() {
@@ -127,7 +131,7 @@ void Controller::take_progress(Instant now) {
   last_progress_ = now;
   if (last_end_) last_gap_ = (ends.back() - *last_end_) / static_cast<std::int64_t>(ends.size());
   last_end_ = ends.back();
-  ledger_.add_iteration_ends(ends);
+  add_to_books(ends);
   if (state_ == State::kIdle) {
     enter(before_idle_, "iterations go on");
     if (decision_) apply(*decision_);
@@ -169,8 +173,7 @@ void Controller::follow_traces(Instant now) {
 void Controller::finish_progress(Instant now) {
   progress_.finish(now);
   for (std::string& note : progress_.take_notes()) ledger_.add_note(std::move(note));
-  if (progress_.generation() != generation_) return;
-  ledger_.add_iteration_ends(progress_.take_ends());
+  if (progress_.generation() == generation_) add_to_books(progress_.take_ends());
 }
 
 // Forgets what was measured: it was other work.
@@ -454,26 +457,6 @@ LiveStatus Controller::live_status() const {
   return s;
 }
 
-// Figures that cannot be what they say are not shown.
-std::string Controller::why_nothing_is_claimed(const report::Session& session) const {
-  if (!measure_only_reason_.empty()) return "no clock was set";
-  if (session.clock_writes == 0) return "default clocks were kept all the time";
-  if (several_jobs_) return "several processes launch work of their own; run each by itself";
-  if (work_.changes() >= kMostWorkChanges) {
-    return fmt::format("the work changed {} times: its iterations do not compare", work_.changes());
-  }
-  if (session.saving) {
-    const auto& slowdown = session.saving->net_slowdown;
-    if (std::max(slowdown.error, session.saving->net_saving.error) > kWidestClaim) {
-      return "iterations differ too much from one another: nothing could be told within ten points";
-    }
-    if (slowdown.value < -kImpossibleMargin - kImpossibleSigmas * slowdown.error) {
-      return "iterations became shorter than at default clocks: the baseline was of other work";
-    }
-  }
-  return "";
-}
-
 report::Session Controller::finish() {
   released_ = true;  // whatever the last readings bring, no clock is set any more
   restore_all();
@@ -484,21 +467,27 @@ report::Session Controller::finish() {
   session.measure_only_reason = measure_only_reason_;
   session.duration_s = elapsed_s(now);
   session.profiles = profile_->sections();
+  finish_progress(now);
   for (const auto& gpu : gpus_) {
-    add_to_books(*gpu, gpu->close(now));
+    for (const EnergyStretch& stretch : gpu->close(now)) add_to_books(*gpu, stretch);
     session.clock_writes += gpu->clock_writes();
     session.gpus.push_back(gpu->section());
     session.simulated = session.simulated || gpu->device().identity().simulated;
   }
   watch_device_events();
-  finish_progress(now);
   ledger_.close(session);
   session.iterations = progress_.iterations().value_or(session.iterations);
   session.progress_source = std::string(to_string(progress_.source()));
   session.launch_log = progress_.launch_log();
-  if (const std::string reason = why_nothing_is_claimed(session); !reason.empty()) {
+  if (std::string reason =
+          why_nothing_is_claimed({.clocks_may_be_set = measure_only_reason_.empty(),
+                                  .clock_writes = session.clock_writes,
+                                  .several_jobs = several_jobs_,
+                                  .work_changes = work_.changes()},
+                                 session.saving);
+      !reason.empty()) {
     session.saving.reset();
-    session.no_saving_reason = reason;
+    session.no_saving_reason = std::move(reason);
   }
   return session;
 }

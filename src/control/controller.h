@@ -84,7 +84,8 @@ class Controller {
   struct Span {
     Instant from, to;
   };
-  void add_to_books(const GpuChannel& gpu, const std::optional<GpuChannel::Stretch>& stretch);
+  void add_to_books(const GpuChannel& gpu, const EnergyStretch& stretch);
+  void add_to_books(std::span<const Instant> ends);
   void watch_device_events();
   void take_progress(Instant now);
   void follow_traces(Instant now);
@@ -111,7 +112,6 @@ class Controller {
   bool came_back();
   void resume(Instant began);
   std::optional<policy::Observation> observe(std::span<const Instant> ends);
-  std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
   double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
 

@@ -8,15 +8,6 @@
 namespace gpoeo::control {
 namespace {
 
-// Energy goes into the books in pieces of about this length: long enough for the meter to be sure,
-// short against the history it works on.
-constexpr Duration kAccountEvery = std::chrono::seconds(5);
-// What cannot be closed within this is given up, so that one hole does not swallow the rest.
-constexpr Duration kAccountLate = std::chrono::seconds(30);
-// At the end of a job the last stretch reaches back from its end in such steps, at most so far.
-constexpr Duration kCloseStep = std::chrono::milliseconds(50);
-constexpr Duration kCloseReach = std::chrono::seconds(3);
-
 // A driver call that failed once may work the next moment.
 constexpr int kRestoreAttempts = 3;
 
@@ -48,7 +39,7 @@ GpuChannel::GpuChannel(GpuInput input, const Clock& clock)
       trace_(std::move(input.trace)),
       sampler_(std::make_unique<telemetry::Sampler>(*device_, clock)),
       meter_(std::make_unique<telemetry::EnergyMeter>(sampler_->history())),
-      accounted_to_(clock.now()) {
+      book_(std::make_unique<EnergyBook>(*sampler_, *meter_, clock.now())) {
   sampler_->request_energy_mark();
 }
 
@@ -56,51 +47,15 @@ GpuChannel::Polled GpuChannel::poll(Instant now) {
   const Instant next = sampler_->poll(now);
   if (meter_->update()) sampler_->set_counter_role(meter_->role());
   if (trace_) trace_->append_new(sampler_->history());
-  return {.next_poll = next, .stretch = account(now)};
-}
-
-// The books open with the first readings: before them nothing is known.
-bool GpuChannel::open_books() {
-  const auto& power = sampler_->history().power;
-  const auto& counter = sampler_->history().energy;
-  if (power.empty() && counter.empty()) return false;
-  accounted_to_ = power.empty() ? counter.front().time : power.front().time;
-  books_open_ = true;
-  return true;
-}
-
-std::optional<GpuChannel::Stretch> GpuChannel::book(Instant to) {
-  const auto window = meter_->energy(accounted_to_, to);
-  if (!window) return std::nullopt;
-  const Stretch stretch{accounted_to_, to, window->energy, window->uncertainty};
-  energy_j_ += window->energy.value();
-  energy_span_s_ += to_seconds(to - accounted_to_).value();
-  accounted_to_ = to;
-  closing_at_.reset();
-  return stretch;
-}
-
-std::optional<GpuChannel::Stretch> GpuChannel::account(Instant now) {
-  if (!books_open_ && !open_books()) return std::nullopt;
-  if (!closing_at_) {
-    if (now - accounted_to_ < kAccountEvery) return std::nullopt;
-    closing_at_ = now;  // stays, until the readings that close it have come
-  }
-  if (auto stretch = book(*closing_at_)) return stretch;
-  sampler_->request_readings();
-  sampler_->request_energy_mark();
-  if (now - *closing_at_ > kAccountLate) {
-    // A hole: this time has no energy, and the ledger knows it for what it is.
+  auto stretch = book_->poll(now);
+  if (const auto hole = book_->take_hole()) {
     notes_.push_back(fmt::format("GPU {}: {:.0f} s without an energy reading",
-                                 device_->identity().index,
-                                 to_seconds(now - accounted_to_).value()));
-    accounted_to_ = now;
-    closing_at_.reset();
+                                 device_->identity().index, hole->value()));
   }
-  return std::nullopt;
+  return {.next_poll = next, .stretch = stretch};
 }
 
-std::optional<GpuChannel::Stretch> GpuChannel::close(Instant now) {
+std::vector<EnergyStretch> GpuChannel::close(Instant now) {
   sampler_->request_readings();
   sampler_->request_energy_mark();
   sampler_->poll(now);
@@ -109,12 +64,7 @@ std::optional<GpuChannel::Stretch> GpuChannel::close(Instant now) {
     trace_->append_new(sampler_->history());
     if (Status written = trace_->flush(); !written) notes_.push_back(written.error().text);
   }
-  if (!books_open_ && !open_books()) return std::nullopt;
-  // As far as readings reach: the job's end does not wait for the counter's next tick.
-  for (Instant to = now; to > accounted_to_ && to > now - kCloseReach; to -= kCloseStep) {
-    if (auto stretch = book(to)) return stretch;
-  }
-  return std::nullopt;
+  return book_->close(now);
 }
 
 Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
@@ -325,9 +275,9 @@ std::optional<Hertz> GpuChannel::newest_sm_clock() const {
 report::GpuSection GpuChannel::section() const {
   const auto& identity = device_->identity();
   report::GpuSection section{.index = identity.index, .uuid = identity.uuid, .name = identity.name};
-  if (energy_span_s_ > 0) {
-    section.energy_j = energy_j_;
-    section.mean_power_w = energy_j_ / energy_span_s_;
+  if (book_->duration().value() > 0) {
+    section.energy_j = book_->energy().value();
+    section.mean_power_w = (book_->energy() / book_->duration()).value();
   }
   section.energy_source = std::string(telemetry::to_string(meter_->choice().source));
   section.energy_source_reason = meter_->choice().reason;
