@@ -7,7 +7,7 @@
 //
 // Pauses (validation, checkpoints, idle spells) count as what they were, with nothing saved or lost
 // in them: no baseline holds the like of them. At a held clock they do save something, at most in
-// the proportion of the iterations; half of that is in the error.
+// the proportion of the iterations; the interval reaches that far.
 #pragma once
 
 #include <optional>

@@ -80,13 +80,17 @@ void Controller::add_to_books(const GpuChannel& gpu, const EnergyStretch& stretc
 }
 
 // Energy is booked as iterations end, and cut where pauses begin and end.
-void Controller::add_to_books(std::span<const Instant> ends) {
-  if (ends.empty()) return;
-  const auto cuts = ledger_.add_iteration_ends(ends);
+std::vector<RunBreak> Controller::add_to_books(std::span<const Instant> ends) {
+  if (ends.empty()) return {};
+  auto breaks = ledger_.add_iteration_ends(ends);
   for (const auto& gpu : gpus_) {
     gpu->book().iteration_ended(ends.back());
-    for (const Instant cut : cuts) gpu->book().cut_at(cut);
+    for (const RunBreak& b : breaks) {
+      if (b.last_end) gpu->book().cut_at(*b.last_end);
+      gpu->book().cut_at(b.first_end);
+    }
   }
+  return breaks;
 }
 
 void Controller::watch_device_events() {
@@ -131,7 +135,7 @@ void Controller::take_progress(Instant now) {
   last_progress_ = now;
   if (last_end_) last_gap_ = (ends.back() - *last_end_) / static_cast<std::int64_t>(ends.size());
   last_end_ = ends.back();
-  add_to_books(ends);
+  const auto breaks = add_to_books(ends);
   if (state_ == State::kIdle) {
     enter(before_idle_, "iterations go on");
     if (decision_) apply(*decision_);
@@ -141,7 +145,7 @@ void Controller::take_progress(Instant now) {
     if (!came_back() && warm_up_.over()) decide();
     return;
   }
-  if (window_) window_->add(ends);
+  if (window_) window_->add(ends, breaks);
   profile_->add_ends(ends);
 }
 

@@ -85,7 +85,7 @@ class Controller {
     Instant from, to;
   };
   void add_to_books(const GpuChannel& gpu, const EnergyStretch& stretch);
-  void add_to_books(std::span<const Instant> ends);
+  std::vector<RunBreak> add_to_books(std::span<const Instant> ends);
   void watch_device_events();
   void take_progress(Instant now);
   void follow_traces(Instant now);

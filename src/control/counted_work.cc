@@ -15,17 +15,16 @@ constexpr Duration kRecentSpan = std::chrono::seconds(60);
 
 }  // namespace
 
-std::vector<Instant> CountedWork::add(std::span<const Instant> ends) {
+std::vector<RunBreak> CountedWork::add(std::span<const Instant> ends) {
   auto& runs = runs_[current_];
-  std::vector<Instant> cuts;
+  std::vector<RunBreak> breaks;
   for (const Instant end : ends) {
     const bool pause =
         !reopen_run_ && !runs.empty() &&
         is_pause(runs.back().first_end, runs.back().last_end, runs.back().iterations, end);
-    if (pause) cuts.push_back(runs.back().last_end);
     if (pause || reopen_run_ || runs.empty()) {
       reopen_run_ = false;
-      cuts.push_back(end);
+      breaks.push_back({pause ? std::optional(runs.back().last_end) : std::nullopt, end});
       runs.push_back({end, end, 0});
     } else {
       ++runs.back().iterations;
@@ -37,7 +36,7 @@ std::vector<Instant> CountedWork::add(std::span<const Instant> ends) {
   while (!recent_ends_.empty() && recent_ends_.back() - recent_ends_.front() > kRecentSpan) {
     recent_ends_.pop_front();
   }
-  return cuts;
+  return breaks;
 }
 
 // The phase's first end opens a run of its own: between the two the job did other work.

@@ -20,11 +20,17 @@ struct IterationRun {
   std::uint64_t iterations = 0;  // that lie between the two
 };
 
+// Where a new run began.
+struct RunBreak {
+  std::optional<Instant> last_end;  // of the run before, when a pause lies between
+  Instant first_end;
+};
+
 class CountedWork {
  public:
-  // Ends of completed iterations, ascending; the first of a phase only opens its count. The
-  // instants at which a run ended or began, where what was used must be cut: ascending.
-  std::vector<Instant> add(std::span<const Instant> ends);
+  // Ends of completed iterations, ascending; the first of a phase only opens its count. Where runs
+  // began among them.
+  std::vector<RunBreak> add(std::span<const Instant> ends);
 
   // Iterations from here on are of that phase, known or new. `began`: when, if that was noticed
   // only later; ends up to a minute back are then put right.

@@ -29,9 +29,9 @@ class Ledger {
   void add_energy(unsigned gpu, Instant from, Instant to, Joules energy, Joules error) {
     energy_.add(gpu, from, to, energy, error);
   }
-  // Ends of completed iterations; the first of a phase only opens its count. The instants at which
-  // energy is to be cut (energy_book.h).
-  std::vector<Instant> add_iteration_ends(std::span<const Instant> ends) {
+  // Ends of completed iterations; the first of a phase only opens its count. Where runs of
+  // them began.
+  std::vector<RunBreak> add_iteration_ends(std::span<const Instant> ends) {
     return counted_.add(ends);
   }
   // Power traces stand in for counted iterations from here on: what the setting was from when on

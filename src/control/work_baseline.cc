@@ -17,17 +17,19 @@ constexpr Seconds kCardIsWarm{60};
 
 double square(double x) { return x * x; }
 
-// Inverse-variance mean.
-struct WeightedMean {
-  double weights = 0, sum = 0;
-  void add(double value, double error) {
-    const double w = 1 / (square(error) + 1e-6 * square(value));
-    weights += w;
-    sum += w * value;
+// Mean over iterations. Not weighted by the windows' own errors: among iterations of very different
+// length the windows that look surest are those that met few of the long ones.
+struct MeanOfWindows {
+  double iterations = 0, sum = 0, squares = 0;
+  void add(double value, double error, std::size_t n) {
+    const auto weight = static_cast<double>(n);
+    iterations += weight;
+    sum += weight * value;
+    squares += square(weight) * (square(error) + 1e-6 * square(value));
   }
-  double mean() const { return sum / weights; }
+  double mean() const { return sum / iterations; }
   report::Figure with_drift() const {
-    return {mean(), std::sqrt(1 / weights + square(kDriftSigma * mean()))};
+    return {mean(), std::hypot(std::sqrt(squares) / iterations, kDriftSigma * mean())};
   }
 };
 
@@ -35,7 +37,7 @@ struct WeightedMean {
 
 std::optional<report::BaselineSection> baseline_of(std::span<const policy::Observation> windows) {
   report::BaselineSection baseline;
-  WeightedMean time, energy;
+  MeanOfWindows time, energy;
   const auto is_warm = [](const policy::Observation& w) {
     return w.setting.is_default() && w.at > kCardIsWarm;
   };
@@ -44,9 +46,9 @@ std::optional<report::BaselineSection> baseline_of(std::span<const policy::Obser
     if (!w.setting.is_default()) continue;
     ++baseline.windows;
     baseline.seconds += w.time.value() * static_cast<double>(w.iterations);
-    time.add(w.time.value(), w.time_error.value());
+    time.add(w.time.value(), w.time_error.value(), w.iterations);
     if (warm_one && !is_warm(w)) continue;
-    energy.add(w.energy.value(), w.energy_error.value());
+    energy.add(w.energy.value(), w.energy_error.value(), w.iterations);
   }
   if (baseline.windows == 0) return std::nullopt;
   baseline.time_s = time.with_drift();
@@ -58,11 +60,11 @@ std::optional<report::BaselineSection> baseline_of(std::span<const policy::Obser
 
 std::optional<report::Figure> time_at(std::span<const policy::Observation> windows,
                                       const policy::ClockSetting& setting) {
-  WeightedMean time;
+  MeanOfWindows time;
   for (const auto& w : windows) {
-    if (w.setting == setting) time.add(w.time.value(), w.time_error.value());
+    if (w.setting == setting) time.add(w.time.value(), w.time_error.value(), w.iterations);
   }
-  if (time.weights <= 0) return std::nullopt;
+  if (time.iterations <= 0) return std::nullopt;
   return time.with_drift();
 }
 
