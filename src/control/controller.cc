@@ -154,15 +154,18 @@ void Controller::follow_traces(Instant now) {
   switch (traces_->follow(now)) {
     case TraceMeter::Event::kTakesOver:
       work_.recognise(false);
+      ledger_.traces_begin(now);
       ledger_.add_note("no launch was seen: iterations are compared by their power traces");
       break;
     case TraceMeter::Event::kIdle:
+      ledger_.add_idle(true, traces_->last_busy());
       if (!traces_->active() || state_ == State::kWarmup || state_ == State::kStop) break;
       before_idle_ = state_;
       drop_window();
       enter(State::kIdle, "the GPU does nothing");
       break;
     case TraceMeter::Event::kBusyAgain:
+      ledger_.add_idle(false, now);
       if (state_ != State::kIdle) break;
       enter(before_idle_, "the GPU works again");
       if (decision_) apply(*decision_);
@@ -182,6 +185,8 @@ void Controller::finish_progress(Instant now) {
 
 // Forgets what was measured: it was other work.
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
+  // Counted iterations are booked as they come; without them time itself is.
+  if (!began && traces_->active()) began = clock_.now();
   ledger_.new_phase(began);
   work_.begin(ledger_.phase());
   warm_up_.restart();
@@ -242,6 +247,7 @@ void Controller::apply(const policy::Decision& decision) {
       give_up_setting(written.error());
       return;
     }
+    book_setting(decision.setting);
   }
   if (!same) {
     static constexpr State kStates[] = {State::kBaseline, State::kSearch, State::kHold,
@@ -259,7 +265,16 @@ void Controller::apply(const policy::Decision& decision) {
 
 void Controller::restore_all() {
   restore(gpus_);  // what fails is tried again at the end
+  if (!any_touched(gpus_)) book_setting({});
   decision_.reset();
+}
+
+// Without counted iterations the time at each setting is booked (ledger.h).
+void Controller::book_setting(const policy::ClockSetting& setting) {
+  const Instant now = clock_.now();
+  ledger_.add_setting(setting, now);
+  if (!traces_->active()) return;
+  for (const auto& gpu : gpus_) gpu->book().cut_at(now);
 }
 
 // Without the right to set clocks the run goes on and recommends; any other failure ends at default
@@ -374,7 +389,9 @@ void Controller::await_trace(Instant now) {
   if (!*measured) {
     const std::string& why = measured->error().text;
     if (++unknowable_ >= kMostUnknowable) {
-      release("nothing in the power trace can be compared: " + why);
+      unknowable_why_ =
+          "no launch was seen, and nothing in the power trace can be compared: " + why;
+      release(unknowable_why_);
     } else {
       restart("its rhythm was lost: " + why);
     }
@@ -481,7 +498,9 @@ report::Session Controller::finish() {
   watch_device_events();
   ledger_.close(session);
   session.iterations = progress_.iterations().value_or(session.iterations);
-  session.progress_source = std::string(to_string(progress_.source()));
+  session.by_traces = traces_->active();
+  session.progress_source =
+      session.by_traces ? "power traces" : std::string(to_string(progress_.source()));
   session.launch_log = progress_.launch_log();
   if (std::string reason =
           why_nothing_is_claimed({.clocks_may_be_set = measure_only_reason_.empty(),
@@ -493,6 +512,8 @@ report::Session Controller::finish() {
     session.saving.reset();
     session.no_saving_reason = std::move(reason);
   }
+  // Then this is what everything else came from.
+  if (!session.saving && !unknowable_why_.empty()) session.no_saving_reason = unknowable_why_;
   return session;
 }
 

@@ -97,6 +97,7 @@ class Controller {
   void recommend(const policy::Decision& decision);
   void apply(const policy::Decision& decision);
   void restore_all();
+  void book_setting(const policy::ClockSetting& setting);
   void give_up_setting(const Error& error);
   void retry_restore(Instant now);
   void await_settled(Instant now);
@@ -143,6 +144,7 @@ class Controller {
   Duration last_gap_{};  // mean distance of the newest ends
   unsigned dropped_windows_ = 0;
   unsigned unknowable_ = 0;  // traces in a row
+  std::string unknowable_why_{};
   Instant retry_at_{};
   Duration retry_wait_ = std::chrono::milliseconds(500);
 };

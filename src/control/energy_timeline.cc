@@ -44,4 +44,12 @@ std::optional<report::Figure> EnergyTimeline::between(Instant from, Instant to) 
   return report::Figure{energy, std::sqrt(variance)};
 }
 
+std::optional<Instant> EnergyTimeline::known_to() const {
+  std::optional<Instant> to;
+  for (const auto& [gpu, stretches] : stretches_) {
+    to = to ? std::min(*to, stretches.back().to) : stretches.back().to;
+  }
+  return to;
+}
+
 }  // namespace gpoeo::control

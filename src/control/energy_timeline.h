@@ -21,6 +21,8 @@ class EnergyTimeline {
   // with the GPU's mean power around it and widens the error; nullopt when more than a tenth of the
   // time of any GPU is one.
   std::optional<report::Figure> between(Instant from, Instant to) const;
+  // Until when something is known of every GPU; nullopt: of some nothing at all.
+  std::optional<Instant> known_to() const;
 
  private:
   struct Stretch {

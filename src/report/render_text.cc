@@ -135,7 +135,10 @@ std::string to_text(const Session& s) {
   lines.add("policy", "{}, slow-down limit {:.3g} %{}", s.policy, 100 * s.max_slowdown,
             s.measure_only_reason.empty() ? "" : "; measured only: " + s.measure_only_reason);
   for (const auto& gpu : s.gpus) add_gpu(lines, gpu);
-  if (s.iterations == 0) {
+  if (s.by_traces) {
+    lines.add("iterations",
+              "not counted, since no launch was seen: their power traces were compared");
+  } else if (s.iterations == 0) {
     lines.add("iterations", "none seen: the job wrote neither a launch log nor step marks");
   } else {
     lines.add("iterations", "{} (from the {})", s.iterations, s.progress_source);
