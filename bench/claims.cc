@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/chance.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "bench/priors.h"
@@ -29,9 +30,6 @@
 
 namespace gpoeo {
 namespace {
-
-// Two-sided 90 % of a normal distribution: what the report shows.
-constexpr double kInterval90 = 1.645;
 
 [[noreturn]] void stop(std::string_view what) {
   fmt::print(stderr, "claims: {}\n", what);
@@ -94,7 +92,7 @@ struct Score {
   void add(const report::Figure& claim, double true_value) {
     ++claims;
     const double error = claim.value - true_value;
-    const double interval = kInterval90 * claim.error;
+    const double interval = kNinety * claim.error;
     held += std::abs(error) <= interval ? 1 : 0;
     truth += true_value;
     off += error;
@@ -163,8 +161,8 @@ Scores score(const bench::Suite& suite, const bench::Subject& subject, const ben
     if (session.saving) {
       const auto& s = *session.saving;
       fmt::print(" claimed {:.2f} +- {:.2f}, {:.2f} +- {:.2f}", 100 * s.net_saving.value,
-                 100 * kInterval90 * s.net_saving.error, 100 * s.net_slowdown.value,
-                 100 * kInterval90 * s.net_slowdown.error);
+                 100 * kNinety * s.net_saving.error, 100 * s.net_slowdown.value,
+                 100 * kNinety * s.net_slowdown.error);
     }
     fmt::print(" {}\n", session.no_saving_reason);
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/chance.h"
 #include "control/same_work.h"
 
 namespace gpoeo::control {
@@ -14,10 +15,10 @@ namespace {
 // Least share of all work that a net figure must rest on.
 constexpr double kLeastCompared = 0.8;
 constexpr unsigned kMostWorkChanges = 3;
-// A claim that may be off by more (one standard error; 1.645 of them are its interval) is none.
+// A claim that may be off by more (one standard error; kNinety of them are its interval) is none.
 constexpr double kWidestClaim = 0.06;
 // What pauses saved lies between nothing and what the iterations did: the 90 % interval reaches it.
-constexpr double kPauseError = 1 / 1.645;
+constexpr double kPauseError = 1 / kNinety;
 
 double square(double x) { return x * x; }
 

@@ -11,12 +11,7 @@ namespace {
 // A driver call that failed once may work the next moment.
 constexpr int kRestoreAttempts = 3;
 
-std::string describe(const SavedLock& lock) {
-  if (!lock.known) return "unknown (this driver cannot tell)";
-  if (!lock.range) return "not locked";
-  return fmt::format("locked to {:.0f}..{:.0f} MHz", to_mhz(lock.range->min),
-                     to_mhz(lock.range->max));
-}
+constexpr std::string_view kCannotTell = "unknown (this driver cannot tell)";
 
 // Whether going from one bound to another lets the card do more.
 template <typename T>
@@ -79,53 +74,80 @@ Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
   if (!guard_) return make_error(ErrorKind::kNotSupported, "clocks may not be set in this run");
   // What widens goes first, so that no bound in between is tighter than both settings.
   for (const bool widening : {true, false}) {
-    if (widens(set_.power_limit, setting.power_limit) == widening) {
+    if (widens(power_limit_.value, setting.power_limit) == widening) {
       GPOEO_TRY_STATUS(set_power_limit(setting.power_limit));
     }
-    if (widens(set_.memory, setting.memory) == widening) {
+    if (widens(memory_.value, setting.memory) == widening) {
       GPOEO_TRY_STATUS(set_memory(setting.memory));
     }
-    if (widens(set_.sm, setting.sm) == widening) GPOEO_TRY_STATUS(set_sm(setting.sm));
+    if (widens(sm_.value, setting.sm) == widening) GPOEO_TRY_STATUS(set_sm(setting.sm));
   }
   settle_.emplace(now, asked_);
   return {};
 }
 
 Status GpuChannel::set_sm(const std::optional<Hertz>& upper) {
-  if (upper == set_.sm) return {};
+  if (sm_.stands(upper)) return {};
+  sm_.sure = false;
   if (upper) {
     // An upper bound only, so that idle gaps still clock down.
     asked_ = gpu::ClockRange{device_->capabilities().sm_clocks().front(), *upper};
     GPOEO_TRY_STATUS(guard_->lock_sm_clocks(*asked_));
-    clocks_found_ = describe(guard_->saved().sm_clocks.value());
+    clocks_found_ = describe(guard_->saved().sm_clocks.value(), kCannotTell);
   } else {
     GPOEO_TRY_STATUS(guard_->restore_only(gpu::Control::kSmClocks));
     asked_.reset();
   }
-  set_.sm = upper;
+  sm_ = {upper};
   return {};
 }
 
 Status GpuChannel::set_memory(const std::optional<Hertz>& upper) {
-  if (upper == set_.memory) return {};
+  if (memory_.stands(upper)) return {};
+  memory_.sure = false;
   if (upper) {
     GPOEO_TRY_STATUS(guard_->lock_memory_clocks({lowest_memory_clock(*device_), *upper}));
   } else {
     GPOEO_TRY_STATUS(guard_->restore_only(gpu::Control::kMemoryClocks));
   }
-  set_.memory = upper;
+  memory_ = {upper};
   return {};
 }
 
 Status GpuChannel::set_power_limit(const std::optional<Watts>& limit) {
-  if (limit == set_.power_limit) return {};
+  if (power_limit_.stands(limit)) return {};
+  power_limit_.sure = false;
   if (limit) {
     GPOEO_TRY_STATUS(guard_->set_power_limit(*limit));
   } else {
     GPOEO_TRY_STATUS(guard_->restore_only(gpu::Control::kPowerLimit));
   }
-  set_.power_limit = limit;
+  power_limit_ = {limit};
   return {};
+}
+
+// Each control on its own: of two, one may be back and the other not.
+void GpuChannel::note_restored(const RestoreOutcome& outcome) {
+  const bool worked = outcome.status.has_value();
+  switch (outcome.control) {
+    case gpu::Control::kSmClocks:
+      sm_.sure = worked;
+      if (!worked) break;
+      sm_.restored();
+      asked_.reset();
+      clocks_restored_ = outcome.restored_to;
+      break;
+    case gpu::Control::kMemoryClocks:
+      memory_.sure = worked;
+      if (worked) memory_.restored();
+      break;
+    case gpu::Control::kPowerLimit:
+      power_limit_.sure = worked;
+      if (worked) power_limit_.restored();
+      break;
+    case gpu::Control::kCount:
+      break;
+  }
 }
 
 Status GpuChannel::restore() {
@@ -134,16 +156,13 @@ Status GpuChannel::restore() {
   for (int attempt = 0; attempt < kRestoreAttempts && guard_->touched(); ++attempt) {
     failed = {};
     for (const auto& outcome : guard_->restore()) {
-      if (outcome.status) {
-        if (outcome.control == gpu::Control::kSmClocks) clocks_restored_ = outcome.restored_to;
-        continue;
-      }
+      note_restored(outcome);
+      if (outcome.status) continue;
       notes_.push_back(fmt::format("GPU {}: restoring {} failed: {}", device_->identity().index,
                                    gpu::to_string(outcome.control), outcome.status.error().text));
       if (failed) failed = outcome.status;
     }
   }
-  if (!guard_->touched()) set_ = {};
   restore_failed_ = guard_->touched();
   if (restore_failed_) {
     notes_.push_back(fmt::format("GPU {}: clocks were NOT restored", device_->identity().index));
@@ -286,7 +305,7 @@ report::GpuSection GpuChannel::section() const {
   }
   section.clocks_found = clocks_found_;
   section.clocks_restored = clocks_restored_;
-  section.restore_failed = restore_failed_;
+  section.restore_failed = restore_failed_ && touched();
   section.power_gaps = sampler_->gaps();
   section.power_gap_s = to_seconds(sampler_->gap_time()).value();
   return section;

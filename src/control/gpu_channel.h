@@ -90,6 +90,7 @@ class GpuChannel {
   Status set_sm(const std::optional<Hertz>& upper);
   Status set_memory(const std::optional<Hertz>& upper);
   Status set_power_limit(const std::optional<Watts>& limit);
+  void note_restored(const RestoreOutcome& outcome);
 
   gpu::Device* device_;
   const Clock& clock_;
@@ -101,7 +102,17 @@ class GpuChannel {
   std::unique_ptr<EnergyBook> book_;
   std::optional<telemetry::Settle> settle_;
   std::optional<gpu::ClockRange> asked_;
-  policy::ClockSetting set_;  // in force, by us
+  // What we asked of one control last. After a write that failed nobody knows what is in force, and
+  // whatever is wanted next is written.
+  template <typename T>
+  struct Asked {
+    std::optional<T> value;
+    bool sure = true;
+    bool stands(const std::optional<T>& wanted) const { return sure && value == wanted; }
+    void restored() { *this = {}; }
+  };
+  Asked<Hertz> sm_, memory_;
+  Asked<Watts> power_limit_;
 
   std::string clocks_found_ = "not asked";
   std::string clocks_restored_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/chance.h"
 #include "iteration/slowdown.h"
 
 namespace gpoeo::control {
@@ -16,8 +17,7 @@ constexpr Duration kReference = std::chrono::seconds(20);
 constexpr Duration kLongest = std::chrono::seconds(30);
 // A look costs some milliseconds of CPU: each waits for so much more trace than the last.
 constexpr double kGrowth = 0.25;
-// A 90 % interval over its standard error, and what a spectrum does not tell of its own error.
-constexpr double kNinety = 1.645;
+// What a spectrum does not tell of its own error.
 constexpr double kLeastError = 0.001;
 
 PowerTrace trace_between(const telemetry::History& history, Instant from) {

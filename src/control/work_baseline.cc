@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/chance.h"
 namespace gpoeo::control {
 namespace {
 
-// A job's own wandering between two looks at the same clock (DESIGN section 11), and the card's
-// leakage with its temperature, which is not the same early and late: no baseline is surer than
-// this, however many windows it has.
-constexpr double kDriftSigma = 0.003;
 // The first baseline is measured on a card that has just begun to work: its energy counts only as
 // long as there is none that was measured later.
 constexpr Seconds kCardIsWarm{60};
@@ -28,6 +25,8 @@ struct MeanOfWindows {
     squares += square(weight) * (square(error) + 1e-6 * square(value));
   }
   double mean() const { return sum / iterations; }
+  // A job wanders by itself, and the card's leakage with its temperature is not the same early and
+  // late: no baseline is surer than that, however many windows it has.
   report::Figure with_drift() const {
     return {mean(), std::hypot(std::sqrt(squares) / iterations, kDriftSigma * mean())};
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/chance.h"
 #include "report/render.h"
 
 namespace gpoeo::report {
@@ -19,9 +20,6 @@ std::string held_setting(const Session& s) {
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
-
-// Two-sided 90 % of a normal distribution.
-constexpr double kInterval90 = 1.645;
 
 class Lines {
  public:
@@ -123,8 +121,7 @@ std::string format_duration(double seconds) {
 }
 
 std::string format_percent(const Figure& fraction) {
-  return fmt::format("{:+.1f} % ± {:.1f}", 100 * fraction.value,
-                     100 * kInterval90 * fraction.error);
+  return fmt::format("{:+.1f} % ± {:.1f}", 100 * fraction.value, 100 * kNinety * fraction.error);
 }
 
 std::string to_text(const Session& s) {
