@@ -72,7 +72,10 @@ TEST(Claim, NoneFromLittleOfTheWorkOrWithoutEnergy) {
 TEST(Claim, NothingIsClaimedOfWhatCannotBe) {
   const Circumstances usual{.clock_writes = 3};
   const auto saving = [](double slowdown, double error) {
-    return report::SavingSection{.net_saving = {0.1, error}, .net_slowdown = {slowdown, error}};
+    return report::SavingSection{.net_saving = {0.1, error},
+                                 .net_slowdown = {slowdown, error},
+                                 .held_saving = {},
+                                 .held_slowdown = {}};
   };
   EXPECT_THAT(why_nothing_is_claimed(usual, saving(0.02, 0.005)), IsEmpty());
   EXPECT_THAT(why_nothing_is_claimed(usual, saving(-0.02, 0.005)), IsEmpty()) << "noise";

@@ -16,7 +16,8 @@ using twin::testing::expect_ok;
 class TraceMeterTest : public ::testing::Test {
  protected:
   TraceMeterTest() {
-    gpus_.push_back(std::make_unique<GpuChannel>(GpuInput{.device = device_.get()}, bench_.clock));
+    gpus_.push_back(std::make_unique<GpuChannel>(
+        GpuInput{.device = device_.get(), .guard = {}, .trace = {}}, bench_.clock));
   }
   // Steps 200 ms at a time; what follow() said besides kNothing.
   std::vector<TraceMeter::Event> pass(TraceMeter& meter, double seconds) {
