@@ -53,6 +53,8 @@ std::optional<Result<TraceWindow::Timing>> TraceWindow::look(const telemetry::Hi
   if (now < next_look_ || history.power.empty()) return std::nullopt;
   const Duration span = now - from_;
   next_look_ = now + to_duration(to_seconds(span) * kGrowth);
+  // When its time is up there is an answer, whenever the last look was.
+  if (now < latest_answer()) next_look_ = std::min(next_look_, latest_answer());
   trace_ = trace_between(history, from_);
   const bool time_up = span >= longest_;
   iteration::SlowdownEstimate estimate;

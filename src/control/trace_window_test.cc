@@ -97,6 +97,11 @@ TEST(TraceWindow, WithoutARhythmItSaysSoWhenItsTimeIsUp) {
   EXPECT_EQ(answer->error().kind, ErrorKind::kInvalid);
   EXPECT_FALSE(answer->error().text.empty());
   EXPECT_GE(window.latest_answer(), at(30));
+  for (const double longest : {33.0, 37.0, 47.0}) {
+    TraceWindow patient({.least = Seconds(3), .longest = Seconds(longest)}, at(0));
+    EXPECT_TRUE(ask(patient, card, 0, longest + 0.5, nullptr))
+        << longest << ": no longer than asked";
+  }
   TraceWindow again(kGoal, at(0));
   EXPECT_FALSE(ask(again, card, 0, to_seconds(again.latest_answer() - at(0)).value() - 1, nullptr));
 }
