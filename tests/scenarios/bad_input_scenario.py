@@ -42,7 +42,7 @@ class BadInput(Scenario):
         for mhz, nearest in (("1", "210"), ("99999", "1410")):
             self.refused("--twin", "a100", "--policy", f"static:{mhz}", code=125,
                          names=[f"static:{mhz}", "210 to 1410", f"static:{nearest}"])
-        self.refused("--twin", "a100", "--policy", "power-limit:1", code=125, names=["power-limit:1", "100 to 400"])
+        self.refused("--twin", "a100", "--policy", "power-limit:1", code=125, names=["power-limit:1", "100 to 500"])
         done = self.gpoeo("run", "--twin", "a100", "--policy", "static:1201", "--", "true")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("static:1201: no SM clock of this card; 1200 MHz is held (1200 and 1215", done.stderr)
