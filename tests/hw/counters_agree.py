@@ -3,7 +3,10 @@
 """GPM from outside against CUPTI PM sampling inside the process, on one training loop after the
 other. Read-only: --dry-run, nothing is set. Exit 1 when a share differs by more than 5 points.
 
-usage: counters_agree.py BUILD_DIR [--seconds S] [LOOP ...]
+Before each comparison the loop runs once with no counters read by gpoeo at all, so that what the
+window costs shows in the time of its steps, second by second.
+
+usage: counters_agree.py BUILD_DIR [--seconds S] [--source cupti] [LOOP ...]
 """
 import json
 import os
@@ -26,9 +29,23 @@ def run(build, loop, seconds, source):
     lines = [l for l in done.stdout.splitlines() if l.startswith("COUNTERS_LOOP ")]
     if not lines:
         sys.exit(f"{loop}: the loop ended with {done.returncode}: {done.stderr[-2000:]}")
-    if done.stderr:
-        print(done.stderr[-1500:])
+    if done.returncode != 0 or done.stderr:
+        print(f"  exit {done.returncode}: {done.stderr[-3000:]}")
     return session, json.loads(lines[-1].split(" ", 1)[1])
+
+
+def by_second(told):
+    """Mean time of a step in each second of the loop, without the first."""
+    seconds_of = {}
+    for t, gap in told["gaps"]:
+        seconds_of.setdefault(int(t), []).append(gap)
+    return [sum(g) / len(g) for _, g in sorted(seconds_of.items())][1:]
+
+
+def show_steps(what, told):
+    gaps = sorted(g for _, g in told["gaps"])
+    print(f"  {what}: {told['iterations']} iterations, median {gaps[len(gaps) // 2] * 1e3:.2f} ms, by the second "
+          + " ".join(f"{1e3 * m:.1f}" for m in by_second(told)))
 
 
 def show(session):
@@ -47,20 +64,18 @@ def main():
     if arguments[:1] == ["--seconds"]:
         seconds = float(arguments[1])
         arguments = arguments[2:]
+    source = "cupti"
+    if arguments[:1] == ["--source"]:
+        source = arguments[1]
+        arguments = arguments[2:]
     bad = 0
     for loop in arguments or ["transformer", "cnn", "elementwise"]:
         print(f"== {loop}")
-        session, told = run(build, loop, seconds, "cupti")
+        show_steps("no window  ", run(build, loop, seconds, "none")[1])
+        session, told = run(build, loop, seconds, source)
         inside = show(session)
-        gaps = [g for _, g in told["gaps"]]
-        median = sorted(gaps)[len(gaps) // 2]
-        seconds_of = {}
-        for t, gap in told["gaps"]:
-            seconds_of.setdefault(int(t), []).append(gap)
-        means = [sum(g) / len(g) for s, g in sorted(seconds_of.items())][1:]
-        print(f"  {told['iterations']} iterations, median {median * 1e3:.2f} ms, by the second "
-              + " ".join(f"{1e3 * m:.1f}" for m in means)
-              + f"; a GPM sample costs {told['sample_us']:.0f} us")
+        show_steps("with window", told)
+        print(f"  a GPM sample costs {told['sample_us']:.0f} us")
         if "gr_active" in inside and "sm_active" in inside:
             print(f"  sm_active over gr_active: GPM {told['gpm']['sm_active'] / told['gpm']['gr_active']:.3f}, "
                   f"CUPTI {inside['sm_active'] / inside['gr_active']:.3f}")

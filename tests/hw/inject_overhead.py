@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the injected library costs: time of a step with and without it. For each loop RUNS processes
-with and RUNS without are started together and then measured in short turns, one at a time on the same
-four cores, a pair (with, without; then without, with) after the other; the rings are drained here as
-gpoeo does, ten times a second. Then nanoseconds a launch of an empty kernel, in interleaved runs of launch_cost.cu.
+"""What the injected library costs: time of a step with and without it.
 
-usage: inject_overhead.py BUILD_DIR [--runs 5] [--rounds 6] [--seconds 0.5]
+Each process of a loop is compared with itself: launch callbacks off, on, off, on ... in turns of a
+tenth of a second (overhead_turns.py), one process at a time on the same cores. The rings are drained
+here as gpoeo does, ten times a second. Then nanoseconds a launch of an empty kernel, in interleaved
+runs of launch_cost.cu.
+
+usage: inject_overhead.py BUILD_DIR [--runs 5] [--rounds 4] [--pairs 20] [--turn-ms 100] [--loops a,b,c]
 """
 import argparse
 import os
@@ -57,36 +59,47 @@ def pin(pid):
         os.sched_setaffinity(int(thread), CORES)
 
 
-def turn(process):
-    process.stdin.write("go\n")
-    process.stdin.flush()
-    return float(process.stdout.readline().split()[1])
+def real_cupti():
+    """The one that PyTorch brings, or the toolkit's."""
+    found = subprocess.run(
+        [sys.executable, "-c", "import torch, re; print(next(l.split()[-1] for l in open('/proc/self/maps') "
+         "if re.search(r'libcupti\\.so', l)))"], capture_output=True, text=True, check=True)
+    return found.stdout.strip()
 
 
-def compare_loop(name, drain, library, options):
+def compare_loop(name, drain, library, shim, options):
     """All processes of one loop at once; they end before the next loop's begin, for the GPU's memory."""
-    processes = {}
-    for inject in (False, True):
-        for run in range(options.runs):
-            processes[inject, run] = subprocess.Popen(
-                [sys.executable, str(HERE / "loops.py"), name, "--turns", "--seconds", str(options.seconds)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                env=drain.environment(library, inject))
-    for process in processes.values():
+    env = drain.environment(library, False) | {
+        "GPOEO_RING_DIR": str(drain.folder), "LD_PRELOAD": shim, "GPOEO_REAL_CUPTI": real_cupti()}
+    processes = [subprocess.Popen(
+        [sys.executable, str(HERE / "overhead_turns.py"), name, library, str(options.pairs), str(options.turn_ms)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) for _ in range(options.runs)]
+    for process in processes:
         assert process.stdout.readline().strip() == "ready"
         pin(process.pid)  # not before: starting takes every core there is
-    ratios, times = [], {False: [], True: []}
-    for round_ in range(options.rounds):
-        for run in range(options.runs):
-            for inject in ((False, True) if (run + round_) % 2 == 0 else (True, False)):
-                times[inject].append(turn(processes[inject, run]))
-            ratios.append(times[True][-1] / times[False][-1])
-    error = statistics.stdev(ratios) / len(ratios) ** 0.5
-    print(f"{name:12} without {statistics.median(times[False]):8.1f} us a step (spread "
-          f"{100 * statistics.stdev(times[False]) / statistics.mean(times[False]):.1f} %), with "
-          f"{statistics.median(times[True]):8.1f}; ratio mean {statistics.mean(ratios):.4f} +- {error:.4f}, median "
-          f"{statistics.median(ratios):.4f}, {min(ratios):.4f} to {max(ratios):.4f}, {len(ratios)} pairs", flush=True)
-    for process in processes.values():
+    pairs = [[] for _ in processes]
+    time.sleep(0.3)
+    logged = drain.taken
+    for _ in range(options.rounds):
+        for own, process in zip(pairs, processes):
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            own += [tuple(map(float, p.split(":"))) for p in process.stdout.readline().split()]
+    time.sleep(0.3)
+    logged = drain.taken - logged
+    every = [p for own in pairs for p in own]
+    off = statistics.median(o for o, _ in every)
+    steps_on = sum(max(1, round(options.turn_ms * 1e3 / off)) + 1 for _ in every)
+    medians = [statistics.median(on / off for off, on in own) for own in pairs]
+    ratios = sorted(on / off for off, on in every)
+    # Of the median of n ratios, from its order statistics.
+    half = 1.645 * 0.5 * len(ratios) ** 0.5
+    low, high = ratios[max(0, int(len(ratios) / 2 - half))], ratios[min(len(ratios) - 1, int(len(ratios) / 2 + half))]
+    print(f"{name:18} {off:9.1f} us a step, about {logged / steps_on:5.0f} launches; on over off: median "
+          f"{statistics.median(ratios):.4f} (90 %: {low:.4f} to {high:.4f}), quartiles {ratios[len(ratios) // 4]:.3f} to "
+          f"{ratios[3 * len(ratios) // 4]:.3f}, {len(ratios)} pairs; by process "
+          + " ".join(f"{m:.4f}" for m in medians), flush=True)
+    for process in processes:
         process.stdin.close()
         process.wait()
 
@@ -109,8 +122,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--turn-ms", type=float, default=100)
     parser.add_argument("--loops", default="cnn_large,transformer_large,mlp")
     parser.add_argument("--launch-rounds", type=int, default=10)
     parser.add_argument("--other", help="another injection library to compare with, for its launch cost")
@@ -119,8 +133,10 @@ def main():
     drain = Drain()
     drain.start()
     if options.loops:
+        shim = str(pathlib.Path(tempfile.mkdtemp()) / "libcupti.so.0")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", shim, str(HERE / "toggle_cupti.c"), "-ldl"], check=True)
         for name in options.loops.split(","):
-            compare_loop(name, drain, library, options)
+            compare_loop(name, drain, library, shim, options)
     variants = {"without": drain.environment(library, False), "with the library": drain.environment(library, True)}
     if options.other:
         variants[f"with {pathlib.Path(options.other).name}"] = drain.environment(options.other, True)

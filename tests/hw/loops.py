@@ -3,20 +3,22 @@
 """Real PyTorch training loops on synthetic tensors, each of its own kind of iteration. At its end a
 loop prints `iterations N`: how many training steps it made, counted by itself.
 
-usage: loops.py NAME [--seconds S] [--steps N] [--turns] [--profile]     (loops.py list names them)
+usage: loops.py NAME [--seconds S] [--steps N] [--turns] [--profile] [--steps-file F]
+       loops.py list                                                     (names them)
 
 --steps ends after N steps instead. --turns says `ready`, then measures S seconds of steps for each
 line on stdin and prints the time of one.
 --profile runs torch.profiler over 20 steps in the middle, and prints how many kernels its trace has.
+--steps-file notes when each step ended.
 """
-import argparse
 import random
 import sys
-import time
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+from loop_driver import drive
 
 device = torch.device("cuda")
 
@@ -239,71 +241,9 @@ def mlp():
         yield
 
 
-LOOPS = {f.__name__: f for f in (cnn, transformer, accumulation, gan, variable_length, gnn, cuda_graph,
-                                 compiled, streams, workers, cnn_eval, mlp, cnn_large,
-                                 transformer_large)}
-
-
-def profiled(loop, steps=20):
-    from torch.profiler import ProfilerActivity, profile
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as trace:
-        for _ in range(steps):
-            next(loop)
-        torch.cuda.synchronize()
-    kernels = [e for e in trace.events() if e.device_type == torch.autograd.DeviceType.CUDA]
-    print(f"profiled {steps} steps, {len(kernels)} device events", flush=True)
-    return steps
-
-
-def take_turns(loop, seconds):
-    def steps(n):
-        for _ in range(n):
-            next(loop)
-        torch.cuda.synchronize()
-
-    steps(10)
-    started = time.perf_counter()
-    steps(10)
-    at_once = max(2, int(0.1 / (time.perf_counter() - started) * 10))  # about 0.1 s
-    print("ready", flush=True)
-    for _ in sys.stdin:
-        steps(at_once)
-        count, started = 0, time.perf_counter()
-        while time.perf_counter() - started < seconds:
-            steps(at_once)
-            count += at_once
-        print(f"step_us {(time.perf_counter() - started) / count * 1e6:.3f}", flush=True)
-    return 0
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("name")
-    parser.add_argument("--seconds", type=float, default=65)
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--turns", action="store_true")
-    parser.add_argument("--profile", action="store_true")
-    options = parser.parse_args()
-    if options.name == "list":
-        print("\n".join(LOOPS))
-        return 0
-    torch.manual_seed(0)
-    loop, count, started = LOOPS[options.name](), 0, time.monotonic()
-    if options.turns:
-        return take_turns(loop, options.seconds)
-    while options.steps is not None or time.monotonic() - started < options.seconds:
-        next(loop)
-        count += 1
-        if count % 16 == 0:
-            torch.cuda.synchronize()
-        if options.profile and count == 50:
-            count += profiled(loop)
-        if options.steps is not None and count >= options.steps:
-            break
-    torch.cuda.synchronize()
-    print(f"iterations {count}", flush=True)
-    return 0
-
+LOOPS = (cnn, transformer, accumulation, gan, variable_length, gnn, cuda_graph, compiled, streams, workers,
+         cnn_eval, mlp, cnn_large, transformer_large)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    torch.manual_seed(0)
+    sys.exit(drive(LOOPS, torch.cuda.synchronize))
