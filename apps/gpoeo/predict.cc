@@ -59,9 +59,41 @@ Result<model::Profile> read_profile(const std::string& path) {
             "\"sm_active\": 0.9}}",
             path, what.substr(what.find(']') + 2)));
   }
-  if (!(profile.power_w > 0))
-    return make_error(ErrorKind::kInvalid, fmt::format("{}: power_w must be above 0", path));
   return profile;
+}
+
+// What no card can have been like is a mistake of whoever wrote it down: most often the unit.
+Status check_profile(const model::Profile& profile, const model::Device& device,
+                     const std::string& source) {
+  constexpr double kOverLimit =
+      1.2;  // of the power limit: it is kept in the mean, not at each moment
+  constexpr double kOverOne = 1.02;  // of a fraction: what rounding may do
+  const auto invalid = [&](const std::string& what) {
+    return make_error(ErrorKind::kInvalid, fmt::format("{}: {}", source, what));
+  };
+  if (!std::isfinite(profile.power_w) || profile.power_w <= 0) {
+    return invalid(fmt::format("power_w {:g}: the mean power at default clocks must be above 0 W",
+                               profile.power_w));
+  }
+  if (profile.power_w > kOverLimit * device.power_limit_w) {
+    return invalid(
+        fmt::format("power_w {:g} is over this card's limit of {:.0f} W; is it in watts?",
+                    profile.power_w, device.power_limit_w));
+  }
+  const auto bad_fraction = [](const std::optional<double>& value) {
+    return value && !(*value >= 0 && *value <= kOverOne);
+  };
+  if (bad_fraction(profile.utilization)) {
+    return invalid(fmt::format("utilization {:g} is no fraction 0 to 1", *profile.utilization));
+  }
+  for (std::size_t c = 0; c < response::kCounterCount; ++c) {
+    const auto counter = static_cast<response::Counter>(c);
+    if (response::is_fraction(counter) && bad_fraction(profile.counters[counter])) {
+      return invalid(fmt::format("{} {:g} is no fraction 0 to 1", to_string(counter),
+                                 *profile.counters[counter]));
+    }
+  }
+  return {};
 }
 
 // The default row of a workload in a table stands for a profile.
@@ -69,8 +101,12 @@ Result<model::Profile> profile_from_table(const std::string& path, const std::st
   GPOEO_TRY(const response::ResponseTable table, response::read_response_table(path));
   GPOEO_TRY(const response::Workload* found, table.find(workload));
   const response::Point& point = found->default_point();
+  if (!point.power_w) {
+    return make_error(ErrorKind::kInvalid,
+                      fmt::format("{}: {}: its default row has no power_w", path, workload));
+  }
   model::Profile profile;
-  profile.power_w = point.power_w.value_or(0);
+  profile.power_w = *point.power_w;
   profile.counters = point.counters;
   return profile;
 }
@@ -136,6 +172,8 @@ Status run(const PredictOptions& options) {
   GPOEO_TRY(const model::Profile profile, options.profile.empty()
                                               ? profile_from_table(options.table, options.workload)
                                               : read_profile(options.profile));
+  GPOEO_TRY_STATUS(check_profile(profile, known.device,
+                                 options.profile.empty() ? options.table : options.profile));
   const auto points = predictor.predict(known.device, profile, known.clocks);
   const auto best = pick(points, predictor.facts().caution, limit);
   options.json ? print_json(predictor, points, best) : print_text(predictor, points, best, limit);

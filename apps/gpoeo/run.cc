@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "apps_config.h"
+#include "asked_setting.h"
 #include "backend.h"
 #include "base/log.h"
 #include "control/child.h"
@@ -76,6 +77,12 @@ Result<std::string> guard_clocks(Prepared& prepared, const RunOptions& options) 
 // Without a launch for so long on a busy GPU, power traces are compared instead.
 constexpr auto kTracesAfter = std::chrono::seconds(20);
 
+Result<model::Predictor> load_fitting(const std::string& file, const model::Device& device) {
+  GPOEO_TRY(model::Predictor predictor, model::Predictor::load(file));
+  GPOEO_TRY_STATUS(predictor.check_fits(device));
+  return predictor;
+}
+
 // The shipped model of this card, if there is one and it is good enough to start from. Without one
 // the search measures more; the job never waits for it.
 void use_model(control::ControllerInput& input, const gpu::Device& device,
@@ -84,14 +91,11 @@ void use_model(control::ControllerInput& input, const gpu::Device& device,
   const auto card = control::modelled_card(device);
   const auto data = twin::data_directory();
   if (!card || !data) return;
-  auto predictor = which == "auto" ? model::Predictor::load_for(card->device, *data / "models")
-                                   : model::Predictor::load(which);
+  const auto predictor = which == "auto"
+                             ? model::Predictor::load_for(card->device, *data / "models")
+                             : load_fitting(which, card->device);
   if (!predictor) {
     log::warning("no model, the search only measures: {}", predictor.error().text);
-    return;
-  }
-  if (const Status fits = predictor->check_fits(card->device); !fits) {
-    log::warning("no model, the search only measures: {}", fits.error().text);
     return;
   }
   const double error = predictor->facts().cv_time_error;
@@ -100,7 +104,7 @@ void use_model(control::ControllerInput& input, const gpu::Device& device,
     return;
   }
   input.predict =
-      control::predict_with(std::make_shared<const model::Predictor>(std::move(*predictor)), *card);
+      control::predict_with(std::make_shared<const model::Predictor>(*predictor), *card);
 }
 
 // CUPTI from a process of our own; a twin's job tells its counters itself.
@@ -128,6 +132,11 @@ Result<std::unique_ptr<Prepared>> prepare(const RunOptions& options, const std::
   std::construct_at(&prepared->backend, std::move(backend));
   const gpu::Access access = options.dry_run ? gpu::Access::kReadOnly : gpu::Access::kControl;
   GPOEO_TRY(prepared->gpus, open_gpus(prepared->backend, options.gpus, access));
+
+  for (const auto& device : prepared->gpus.devices) {
+    GPOEO_TRY(const std::string told, check_asked_setting(options.policy, device->capabilities()));
+    if (!told.empty()) log::info("{}", told);
+  }
 
   auto& input = prepared->input;
   for (const auto& device : prepared->gpus.devices) {

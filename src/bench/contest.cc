@@ -2,47 +2,20 @@
 #include "bench/contest.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <thread>
+
+#include "bench/scratch_folder.h"
 
 namespace gpoeo::bench {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr double kViolationMargin = 0.005;
 constexpr double kWorthSaving = 0.01;
-
-// Guards keep their journals here: in memory where the system offers it, since each first write to
-// a control is synced to the disk.
-class ScratchFolder {
- public:
-  static Result<std::unique_ptr<ScratchFolder>> create() {
-    std::error_code failed;
-    const fs::path shared = "/dev/shm";
-    const fs::path parent = fs::is_directory(shared, failed) ? shared : fs::temp_directory_path();
-    std::string name = (parent / "gpoeo-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return errno_error("cannot make " + name, errno);
-    return std::unique_ptr<ScratchFolder>(new ScratchFolder(name));
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
 
 double quantile(std::vector<double> values, double q) {
   std::ranges::sort(values);

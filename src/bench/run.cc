@@ -170,7 +170,9 @@ Result<RunResult> run_one(const std::vector<Leg>& legs, const twin::DeviceModel&
   twin.add_card(with_sensors(device, subject.job, options),
                 seed_of(subject.name, options.seed, "card"));
   GPOEO_TRY(const auto work, twin::compile(spec, twin.device(0)));
-  GPOEO_TRY_STATUS(warm_up(twin, clock, *work, seed_of(subject.name, options.seed, "before")));
+  if (options.warm_card) {
+    GPOEO_TRY_STATUS(warm_up(twin, clock, *work, seed_of(subject.name, options.seed, "before")));
+  }
 
   RunResult result;
   result.iteration_s = spec.iteration_s;
@@ -213,7 +215,7 @@ Result<RunResult> run_one(const std::vector<Leg>& legs, const twin::DeviceModel&
     clock.advance(std::max<Duration>(next - clock.now(), kLeastStep));
   }
   const bool stopped = controller.state() == control::State::kStop;
-  const report::Session session = controller.finish();
+  result.session = controller.finish();
   GPOEO_TRY(const auto card_truth, twin::truth(twin, 0));
   const auto& own = card_truth.jobs.back();
   if (own.iterations < result.iterations) {
@@ -223,9 +225,8 @@ Result<RunResult> run_one(const std::vector<Leg>& legs, const twin::DeviceModel&
   }
   result.net_saving = 1 - own.iterations_energy_j / own.reference_j;
   result.net_slowdown = static_cast<double>(own.end_ns - own.start_ns) * 1e-9 / own.reference_s - 1;
-  result.clock_writes = session.clock_writes;
+  result.clock_writes = result.session.clock_writes;
   result.simulated_s = to_seconds(clock.now() - started).value();
-  result.notes = session.notes;
   judge_decisions(watched.decisions(), stopped, started, legs, leg_ends, result);
   return result;
 }

@@ -17,6 +17,7 @@
 #include "bench/suite.h"
 #include "bench/truth.h"
 #include "policy/policy.h"
+#include "report/session.h"
 
 namespace gpoeo::bench {
 
@@ -35,6 +36,7 @@ struct RunOptions {
   bool counters = true;  // activity counters as GPM shows them, those that the job's table has
   control::Predict predict{};  // the model; empty: none. Set for each run.
   Sensors sensors = Sensors::kFine;
+  bool warm_card = true;    // the same work ran before, as long as it takes to come to its heat
   double job_s = 1800;      // at default clocks
   double noise_scale = 1;   // of all noise below and of the sensors'
   double jitter_cv = 0.02;  // of an iteration's time (DESIGN section 11)
@@ -65,7 +67,7 @@ struct RunResult {
   // nullopt: that never came.
   std::vector<std::optional<double>> resettled_s;
   std::vector<Step> steps;
-  std::vector<std::string> notes;
+  report::Session session;  // what the run itself says of all this
 };
 
 // A stretch of a run: `truth` is `subject`'s on the run's device.

@@ -8,36 +8,25 @@
 
 #include "control/counter_choice.h"
 #include "control/gpu_channel.h"
-#include "control/observation_log.h"
 #include "control/observe.h"
 #include "control/problem.h"
-#include "control/same_work.h"
 
 namespace gpoeo::control {
 namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(200);
-// No iteration for this long, and for this many usual ones: the job is idle.
-constexpr Duration kIdleAfter = std::chrono::seconds(10);
-constexpr std::int64_t kIdleIterations = 8;
-// So many changes of work within so long, and nothing that is measured holds long enough to be
-// used.
-constexpr std::size_t kUnsteadyChanges = 4;
-constexpr unsigned kMostWorkChanges = 3;
-constexpr Duration kUnsteadyWithin = std::chrono::minutes(10);
-constexpr std::size_t kMostObservations = 400;
-// The newest iterations of a window that is not full yet are looked at so often.
-constexpr Duration kEarlyLook = std::chrono::milliseconds(1500);
-constexpr std::ptrdiff_t kEarlyIterations = 3;
-// So many of the newest ends tell whether work is known; one more lies before them, cut by the
-// shift.
-constexpr std::size_t kReturnIterations = 5;
 constexpr unsigned kMostDroppedWindows = 3;
-// A claim that may be off by more (one standard error; 1.645 of them are its interval) is none.
-constexpr double kWidestClaim = 0.06;
 // So many traces in a row about which nothing can be said.
 constexpr unsigned kMostUnknowable = 3;
 constexpr Duration kRetryLongest = std::chrono::seconds(60);
+
+std::vector<std::unique_ptr<GpuChannel>> channels(std::vector<GpuInput> inputs,
+                                                  const Clock& clock) {
+  GPOEO_CHECK(!inputs.empty());
+  std::vector<std::unique_ptr<GpuChannel>> gpus;
+  for (GpuInput& gpu : inputs) gpus.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock));
+  return gpus;
+}
 
 }  // namespace
 
@@ -46,16 +35,14 @@ Controller::Controller(ControllerInput input)
       progress_(*input.progress),
       policy_(*input.policy),
       measure_only_reason_(std::move(input.measure_only_reason)),
+      gpus_(channels(std::move(input.gpus), clock_)),
+      problem_(choices(gpus_)),
+      work_(problem_.sm_clocks),
       started_(input.clock->now()),
       last_progress_(started_) {
-  GPOEO_CHECK(!input.gpus.empty());
-  for (GpuInput& gpu : input.gpus) {
-    gpus_.push_back(std::make_unique<GpuChannel>(std::move(gpu), clock_));
-  }
   profile_ =
       std::make_unique<ProfileStage>(gpus_, std::move(input.counters), std::move(input.predict));
   traces_ = std::make_unique<TraceMeter>(gpus_, input.traces_after, started_);
-  problem_ = choices(gpus_);
   problem_.max_slowdown = input.max_slowdown;
   problem_.objective = input.objective;
   problem_.cost_eta = input.cost_eta;
@@ -72,7 +59,7 @@ Instant Controller::step() {
   for (const auto& gpu : gpus_) {
     const auto polled = gpu->poll(now);
     next = std::min(next, polled.next_poll);
-    add_to_books(*gpu, polled.stretch);
+    if (polled.stretch) add_to_books(*gpu, *polled.stretch);
   }
   watch_device_events();
   if (released_) retry_restore(now);
@@ -84,104 +71,12 @@ Instant Controller::step() {
   return next;
 }
 
-void Controller::add_to_books(const GpuChannel& gpu,
-                              const std::optional<GpuChannel::Stretch>& stretch) {
-  if (!stretch) return;
-  ledger_.add_energy(gpu.device().identity().index, stretch->from, stretch->to, stretch->energy,
-                     stretch->error);
-}
-
-void Controller::watch_device_events() {
-  for (const auto& gpu : gpus_) {
-    for (std::string& note : gpu->take_notes()) {
-      listener_(note);
-      ledger_.add_note(std::move(note));
-    }
-    if (gpu->lost() && !released_) release("a GPU was lost");
-  }
-}
-
-void Controller::take_progress(Instant now) {
-  progress_.poll(now);
-  for (std::string& note : progress_.take_notes()) ledger_.add_note(std::move(note));
-  if (progress_.generation() != generation_) {
-    generation_ = progress_.generation();
-    restart("iterations are counted anew");
-  }
-  if (progress_.several_jobs() && !released_) {
-    release("several processes launch work of their own, and only one could be followed");
-    several_jobs_ = true;
-  }
-  const std::vector<Instant> ends = progress_.take_ends();
-  if (ends.empty()) {
-    if (!last_end_) follow_traces(now);
-    if (!traces_->active() && state_ != State::kIdle && state_ != State::kWarmup &&
-        state_ != State::kStop &&
-        now - last_progress_ > std::max(kIdleAfter, kIdleIterations * last_gap_)) {
-      before_idle_ = state_ == State::kProfile ? State::kBaseline : state_;
-      drop_window();
-      enter(State::kIdle, "no iteration ends");
-    }
-    return;
-  }
-  if (traces_->active()) {
-    // What traces say and what is counted do not compare.
-    traces_->stand_down();
-    restart("iterations are counted from here on");
-  }
-  last_progress_ = now;
-  if (last_end_) last_gap_ = (ends.back() - *last_end_) / static_cast<std::int64_t>(ends.size());
-  last_end_ = ends.back();
-  ledger_.add_iteration_ends(ends);
-  if (state_ == State::kIdle) {
-    enter(before_idle_, "iterations go on");
-    if (decision_) apply(*decision_);
-  }
-  if (state_ == State::kWarmup) {
-    warm_up_.add(ends);
-    if (came_back() || warm_up_.over()) decide();
-    return;
-  }
-  if (window_) window_->add(ends);
-  profile_->add_ends(ends);
-}
-
-// Nothing is counted: what the GPU's utilisation and power say goes for progress.
-void Controller::follow_traces(Instant now) {
-  switch (traces_->follow(now)) {
-    case TraceMeter::Event::kTakesOver:
-      ledger_.add_note("no launch was seen: iterations are compared by their power traces");
-      break;
-    case TraceMeter::Event::kIdle:
-      if (!traces_->active() || state_ == State::kWarmup || state_ == State::kStop) break;
-      before_idle_ = state_;
-      drop_window();
-      enter(State::kIdle, "the GPU does nothing");
-      break;
-    case TraceMeter::Event::kBusyAgain:
-      if (state_ != State::kIdle) break;
-      enter(before_idle_, "the GPU works again");
-      if (decision_) apply(*decision_);
-      break;
-    case TraceMeter::Event::kNothing:
-      break;
-  }
-  if (traces_->active() && state_ == State::kWarmup && traces_->warm(now)) decide();
-}
-
-// The last ends. What only now turns out to be the unit has nothing to be compared with any more.
-void Controller::finish_progress(Instant now) {
-  progress_.finish(now);
-  for (std::string& note : progress_.take_notes()) ledger_.add_note(std::move(note));
-  if (progress_.generation() != generation_) return;
-  ledger_.add_iteration_ends(progress_.take_ends());
-}
-
 // Forgets what was measured: it was other work.
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
+  // Counted iterations are booked as they come; without them time itself is.
+  if (!began && traces_->active()) began = clock_.now();
   ledger_.new_phase(began);
-  observations_.clear();
-  problem_.prior.clear();
+  work_.begin(ledger_.phase());
   warm_up_.restart();
   drop_window();
   profile_->new_work();
@@ -194,8 +89,8 @@ void Controller::restart(const std::string& why, std::optional<Instant> began) {
 // What the cost objective weighs time with (policy/policy.h).
 void Controller::set_power_ratio() {
   const auto baseline = std::ranges::find_if(
-      observations_, [](const policy::Observation& o) { return o.setting.is_default(); });
-  if (baseline == observations_.end() || !problem_.power) return;
+      work_.observations(), [](const policy::Observation& o) { return o.setting.is_default(); });
+  if (baseline == work_.observations().end() || !problem_.power) return;
   const Watts mean = baseline->energy / baseline->time;
   const Watts most = problem_.power->highest * static_cast<double>(gpus_.size());
   if (mean.value() > 0) problem_.most_power_over_default = most / mean;
@@ -203,7 +98,8 @@ void Controller::set_power_ratio() {
 
 void Controller::decide() {
   set_power_ratio();
-  policy::Decision decision = policy_.decide(problem_, observations_);
+  problem_.prior = work_.prior();
+  policy::Decision decision = policy_.decide(problem_, work_.observations());
   const bool may_set = !released_ && measure_only_reason_.empty();
   if (!may_set && !decision.setting.is_default()) {
     recommend(decision);
@@ -229,7 +125,7 @@ void Controller::apply(const policy::Decision& decision) {
   const bool same = decision_ && decision_->setting == decision.setting &&
                     decision_->purpose == decision.purpose && state_ != State::kWarmup;
   const bool clocks_stand =
-      decision_ && decision_->setting == decision.setting && !observations_.empty();
+      decision_ && decision_->setting == decision.setting && !work_.observations().empty();
   decision_ = decision;
   drop_window();
   if (!clocks_stand) {
@@ -239,6 +135,7 @@ void Controller::apply(const policy::Decision& decision) {
       give_up_setting(written.error());
       return;
     }
+    book_setting(decision.setting);
   }
   if (!same) {
     static constexpr State kStates[] = {State::kBaseline, State::kSearch, State::kHold,
@@ -256,6 +153,7 @@ void Controller::apply(const policy::Decision& decision) {
 
 void Controller::restore_all() {
   restore(gpus_);  // what fails is tried again at the end
+  if (!any_touched(gpus_)) book_setting({});
   decision_.reset();
 }
 
@@ -302,7 +200,7 @@ void Controller::await_settled(Instant now) {
 }
 
 void Controller::open_window(Instant from) {
-  odd_from_.reset();
+  work_.window_opens();
   if (traces_->active()) {
     traces_->open(decision_->goal, from);
     return;
@@ -334,7 +232,7 @@ bool Controller::profiled(const policy::Observation& baseline, Span span, Instan
   for (const std::string& line : profile_->take_events()) listener_(line);
   if (complete) {
     // Work that came back has brought what was expected of it.
-    if (problem_.prior.empty()) problem_.prior = profile_->predictions();
+    if (work_.prior().empty()) work_.expect(profile_->predictions());
   } else if (state_ != State::kProfile) {
     enter(State::kProfile, "reading counters at default clocks");
   }
@@ -371,7 +269,9 @@ void Controller::await_trace(Instant now) {
   if (!*measured) {
     const std::string& why = measured->error().text;
     if (++unknowable_ >= kMostUnknowable) {
-      release("nothing in the power trace can be compared: " + why);
+      unknowable_why_ =
+          "no launch was seen, and nothing in the power trace can be compared: " + why;
+      release(unknowable_why_);
     } else {
       restart("its rhythm was lost: " + why);
     }
@@ -385,61 +285,32 @@ void Controller::await_trace(Instant now) {
   use_observation(o, span, now);
 }
 
-// A long window is not waited for when its newest iterations are other work: two looks in a row
-// that do not fit.
+// A long window is not waited for when its newest iterations are other work.
 void Controller::look_early(Instant now) {
-  if (now - looked_ < kEarlyLook || observations_.empty()) return;
-  const auto ends = window_->ends();
-  const auto first = std::ranges::lower_bound(ends, now - kEarlyLook);
-  const auto newest = ends.last(std::min<std::size_t>(
-      ends.size(), std::max<std::ptrdiff_t>(ends.end() - first, kEarlyIterations + 1)));
-  if (newest.size() <= kEarlyIterations) return;
+  const auto newest = work_.look_due(window_->ends(), now);
+  if (newest.empty()) return;
   const auto look = observe(newest);
   if (!look) return;
-  looked_ = now;
-  if (same_work(*look, observations_, problem_)) {
-    odd_from_.reset();
-  } else if (!odd_from_) {
-    odd_from_ = newest.front();
-  } else if (newest.front() >= *odd_from_) {
-    other_work(*look, *odd_from_, now);
-  }
+  const auto [seen, began] = work_.judge_look(*look, newest.front(), now);
+  if (seen != WorkWatch::Seen::kPresent) other_work(seen, began, now);
 }
 
 void Controller::use_observation(const policy::Observation& observation, Span span, Instant now) {
-  if (!same_work(observation, observations_, problem_)) {
-    other_work(observation, span.from, now);
-    return;
-  }
-  // Work that was not known by its look at the clocks held then may be known at default clocks.
-  if (observations_.empty() && resume(observation, span.from)) {
-    decide();
+  const auto seen = work_.judge(observation, now);
+  if (seen != WorkWatch::Seen::kPresent) {
+    other_work(seen, span.from, now);
     return;
   }
   if (!profiled(observation, span, now)) return;
   ledger_.add_observation(observation);
-  add_bounded(observations_, observation, kMostObservations);
+  work_.add(observation);
   decide();
 }
 
-// `window` holds other work than before, since `began`: work that is known, or new.
-void Controller::other_work(const policy::Observation& window, Instant began, Instant now) {
-  Work left{.observations = std::move(observations_),
-            .prior = std::move(problem_.prior),
-            .ledger_phase = ledger_.phase()};
-  observations_.clear();
-  problem_.prior.clear();
-  const bool known = resume(window, began);
-  known_work_.remember(std::move(left));
-  if (known) {
-    drop_window();
-    decide();
-    return;
-  }
-  std::erase_if(changes_, [&](Instant t) { return now - t > kUnsteadyWithin; });
-  changes_.push_back(now);
-  ++work_changes_;
-  if (changes_.size() >= kUnsteadyChanges) {
+void Controller::other_work(WorkWatch::Seen seen, Instant began, Instant now) {
+  if (seen == WorkWatch::Seen::kReturned) {
+    resume(began);
+  } else if (work_.unsteady(now)) {
     release("unsteady: the work changes too often for anything measured to be trusted");
   } else {
     restart("the work changed", began);
@@ -448,23 +319,20 @@ void Controller::other_work(const policy::Observation& window, Instant began, In
 
 // Work that is known needs no warm-up: a few iterations at default clocks tell.
 bool Controller::came_back() {
-  const auto ends = warm_up_.ends();
-  if (known_work_.empty() || released_ || ends.size() <= kReturnIterations) return false;
-  const auto newest = ends.last(kReturnIterations);
-  auto look = observe_window(gpus_, newest, std::nullopt, started_);
-  return look && resume(*look, newest.front());
+  if (released_) return false;
+  const auto newest = work_.enough_to_recognise(warm_up_.ends());
+  if (newest.empty()) return false;
+  const auto look = observe_window(gpus_, newest, std::nullopt, started_);
+  if (!look || !work_.recall(*look)) return false;
+  resume(newest.front());
+  return true;
 }
 
-// Whether `window` is of work that is known; then all that was learned of it is back.
-bool Controller::resume(const policy::Observation& window, Instant began) {
-  if (traces_->active()) return false;  // times are over a reference that is gone
-  auto known = known_work_.recall(window);
-  if (!known) return false;
-  ledger_.resume_phase(known->ledger_phase, began);
-  observations_ = std::move(known->observations);
-  problem_.prior = std::move(known->prior);
+// Work that is known goes on where it was left.
+void Controller::resume(Instant began) {
+  ledger_.resume_phase(work_.ledger_phase(), began);
   listener_("this work is known");
-  return true;
+  decide();
 }
 
 std::optional<policy::Observation> Controller::observe(std::span<const Instant> ends) {
@@ -476,67 +344,6 @@ std::optional<policy::Observation> Controller::observe(std::span<const Instant> 
 void Controller::enter(State state, const std::string& why) {
   state_ = state;
   listener_(fmt::format("{}: {}", to_string(state), why));
-}
-
-LiveStatus Controller::live_status() const {
-  const Instant now = clock_.now();
-  LiveStatus s{.state = state_,
-               .elapsed_s = elapsed_s(now),
-               .iterations = progress_.iterations().value_or(ledger_.iterations())};
-  s.iterations_per_s = ledger_.rate(now);
-  if (const auto power = newest_power(gpus_)) s.power_w = power->value();
-  if (const auto sm = gpus_.front()->newest_sm_clock()) s.sm_mhz = to_mhz(*sm);
-  s.setting = policy::to_string(decision_ ? decision_->setting : policy::ClockSetting{});
-  return s;
-}
-
-// Figures that cannot be what they say are not shown.
-std::string Controller::why_nothing_is_claimed(const report::Session& session) const {
-  if (!measure_only_reason_.empty()) return "no clock was set";
-  if (session.clock_writes == 0) return "default clocks were kept all the time";
-  if (several_jobs_) return "several processes launch work of their own; run each by itself";
-  if (work_changes_ >= kMostWorkChanges) {
-    return fmt::format("the work changed {} times: its iterations do not compare", work_changes_);
-  }
-  if (session.saving) {
-    const auto& slowdown = session.saving->net_slowdown;
-    if (std::max(slowdown.error, session.saving->net_saving.error) > kWidestClaim) {
-      return "iterations differ too much from one another: nothing could be told within ten points";
-    }
-    if (slowdown.value < -kImpossibleMargin - kImpossibleSigmas * slowdown.error) {
-      return "iterations became shorter than at default clocks: the baseline was of other work";
-    }
-  }
-  return "";
-}
-
-report::Session Controller::finish() {
-  released_ = true;  // whatever the last readings bring, no clock is set any more
-  restore_all();
-  const Instant now = clock_.now();
-  report::Session session;
-  session.policy = std::string(policy_.name());
-  session.max_slowdown = problem_.max_slowdown;
-  session.measure_only_reason = measure_only_reason_;
-  session.duration_s = elapsed_s(now);
-  session.profiles = profile_->sections();
-  for (const auto& gpu : gpus_) {
-    add_to_books(*gpu, gpu->close(now));
-    session.clock_writes += gpu->clock_writes();
-    session.gpus.push_back(gpu->section());
-    session.simulated = session.simulated || gpu->device().identity().simulated;
-  }
-  watch_device_events();
-  finish_progress(now);
-  ledger_.close(session);
-  session.iterations = progress_.iterations().value_or(session.iterations);
-  session.progress_source = std::string(to_string(progress_.source()));
-  session.launch_log = progress_.launch_log();
-  if (const std::string reason = why_nothing_is_claimed(session); !reason.empty()) {
-    session.saving.reset();
-    session.no_saving_reason = reason;
-  }
-  return session;
 }
 
 }  // namespace gpoeo::control

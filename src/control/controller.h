@@ -21,13 +21,13 @@
 #include "control/counter_choice.h"
 #include "control/gpu_channel.h"
 #include "control/iteration_window.h"
-#include "control/known_work.h"
 #include "control/ledger.h"
 #include "control/profile_stage.h"
 #include "control/progress.h"
 #include "control/state.h"
 #include "control/trace_meter.h"
 #include "control/warm_up.h"
+#include "control/work_watch.h"
 #include "policy/policy.h"
 #include "report/session.h"
 
@@ -84,7 +84,8 @@ class Controller {
   struct Span {
     Instant from, to;
   };
-  void add_to_books(const GpuChannel& gpu, const std::optional<GpuChannel::Stretch>& stretch);
+  void add_to_books(const GpuChannel& gpu, const EnergyStretch& stretch);
+  std::vector<RunBreak> add_to_books(std::span<const Instant> ends);
   void watch_device_events();
   void take_progress(Instant now);
   void follow_traces(Instant now);
@@ -96,6 +97,7 @@ class Controller {
   void recommend(const policy::Decision& decision);
   void apply(const policy::Decision& decision);
   void restore_all();
+  void book_setting(const policy::ClockSetting& setting);
   void give_up_setting(const Error& error);
   void retry_restore(Instant now);
   void await_settled(Instant now);
@@ -107,20 +109,20 @@ class Controller {
   void await_trace(Instant now);
   void look_early(Instant now);
   void use_observation(const policy::Observation& observation, Span span, Instant now);
-  void other_work(const policy::Observation& window, Instant began, Instant now);
+  void other_work(WorkWatch::Seen seen, Instant began, Instant now);
   bool came_back();
-  bool resume(const policy::Observation& window, Instant began);
+  void resume(Instant began);
   std::optional<policy::Observation> observe(std::span<const Instant> ends);
-  std::string why_nothing_is_claimed(const report::Session& session) const;
   void enter(State state, const std::string& why);
   double elapsed_s(Instant t) const { return to_seconds(t - started_).value(); }
 
   Clock& clock_;
   ProgressReader& progress_;
   const policy::Policy& policy_;
-  policy::Problem problem_;
   std::string measure_only_reason_;
   std::vector<std::unique_ptr<GpuChannel>> gpus_;
+  policy::Problem problem_;  // its prior is the present work's
+  WorkWatch work_;
   std::unique_ptr<ProfileStage> profile_;
   std::unique_ptr<TraceMeter> traces_;
   Ledger ledger_;
@@ -131,13 +133,7 @@ class Controller {
   State before_idle_ = State::kWarmup;
   bool released_ = false;
   bool several_jobs_ = false;
-  unsigned work_changes_ = 0;
-  std::vector<Instant> changes_;  // of work, lately
   WarmUp warm_up_;
-  std::vector<policy::Observation> observations_;  // of the present work
-  KnownWork known_work_;
-  Instant looked_;                   // newest early look at the open window
-  std::optional<Instant> odd_from_;  // the early look before it did not fit the work
   std::optional<policy::Decision> decision_;
   policy::ClockSetting recommended_;  // last told, when clocks may not be set
   bool settling_ = false;
@@ -148,6 +144,7 @@ class Controller {
   Duration last_gap_{};  // mean distance of the newest ends
   unsigned dropped_windows_ = 0;
   unsigned unknowable_ = 0;  // traces in a row
+  std::string unknowable_why_{};
   Instant retry_at_{};
   Duration retry_wait_ = std::chrono::milliseconds(500);
 };

@@ -8,24 +8,10 @@
 namespace gpoeo::control {
 namespace {
 
-// Energy goes into the books in pieces of about this length: long enough for the meter to be sure,
-// short against the history it works on.
-constexpr Duration kAccountEvery = std::chrono::seconds(5);
-// What cannot be closed within this is given up, so that one hole does not swallow the rest.
-constexpr Duration kAccountLate = std::chrono::seconds(30);
-// At the end of a job the last stretch reaches back from its end in such steps, at most so far.
-constexpr Duration kCloseStep = std::chrono::milliseconds(50);
-constexpr Duration kCloseReach = std::chrono::seconds(3);
-
 // A driver call that failed once may work the next moment.
 constexpr int kRestoreAttempts = 3;
 
-std::string describe(const SavedLock& lock) {
-  if (!lock.known) return "unknown (this driver cannot tell)";
-  if (!lock.range) return "not locked";
-  return fmt::format("locked to {:.0f}..{:.0f} MHz", to_mhz(lock.range->min),
-                     to_mhz(lock.range->max));
-}
+constexpr std::string_view kCannotTell = "unknown (this driver cannot tell)";
 
 // Whether going from one bound to another lets the card do more.
 template <typename T>
@@ -48,7 +34,7 @@ GpuChannel::GpuChannel(GpuInput input, const Clock& clock)
       trace_(std::move(input.trace)),
       sampler_(std::make_unique<telemetry::Sampler>(*device_, clock)),
       meter_(std::make_unique<telemetry::EnergyMeter>(sampler_->history())),
-      accounted_to_(clock.now()) {
+      book_(std::make_unique<EnergyBook>(*sampler_, *meter_, clock.now())) {
   sampler_->request_energy_mark();
 }
 
@@ -56,51 +42,15 @@ GpuChannel::Polled GpuChannel::poll(Instant now) {
   const Instant next = sampler_->poll(now);
   if (meter_->update()) sampler_->set_counter_role(meter_->role());
   if (trace_) trace_->append_new(sampler_->history());
-  return {.next_poll = next, .stretch = account(now)};
-}
-
-// The books open with the first readings: before them nothing is known.
-bool GpuChannel::open_books() {
-  const auto& power = sampler_->history().power;
-  const auto& counter = sampler_->history().energy;
-  if (power.empty() && counter.empty()) return false;
-  accounted_to_ = power.empty() ? counter.front().time : power.front().time;
-  books_open_ = true;
-  return true;
-}
-
-std::optional<GpuChannel::Stretch> GpuChannel::book(Instant to) {
-  const auto window = meter_->energy(accounted_to_, to);
-  if (!window) return std::nullopt;
-  const Stretch stretch{accounted_to_, to, window->energy, window->uncertainty};
-  energy_j_ += window->energy.value();
-  energy_span_s_ += to_seconds(to - accounted_to_).value();
-  accounted_to_ = to;
-  closing_at_.reset();
-  return stretch;
-}
-
-std::optional<GpuChannel::Stretch> GpuChannel::account(Instant now) {
-  if (!books_open_ && !open_books()) return std::nullopt;
-  if (!closing_at_) {
-    if (now - accounted_to_ < kAccountEvery) return std::nullopt;
-    closing_at_ = now;  // stays, until the readings that close it have come
-  }
-  if (auto stretch = book(*closing_at_)) return stretch;
-  sampler_->request_readings();
-  sampler_->request_energy_mark();
-  if (now - *closing_at_ > kAccountLate) {
-    // A hole: this time has no energy, and the ledger knows it for what it is.
+  auto stretch = book_->poll(now);
+  if (const auto hole = book_->take_hole()) {
     notes_.push_back(fmt::format("GPU {}: {:.0f} s without an energy reading",
-                                 device_->identity().index,
-                                 to_seconds(now - accounted_to_).value()));
-    accounted_to_ = now;
-    closing_at_.reset();
+                                 device_->identity().index, hole->value()));
   }
-  return std::nullopt;
+  return {.next_poll = next, .stretch = stretch};
 }
 
-std::optional<GpuChannel::Stretch> GpuChannel::close(Instant now) {
+std::vector<EnergyStretch> GpuChannel::close(Instant now) {
   sampler_->request_readings();
   sampler_->request_energy_mark();
   sampler_->poll(now);
@@ -109,12 +59,7 @@ std::optional<GpuChannel::Stretch> GpuChannel::close(Instant now) {
     trace_->append_new(sampler_->history());
     if (Status written = trace_->flush(); !written) notes_.push_back(written.error().text);
   }
-  if (!books_open_ && !open_books()) return std::nullopt;
-  // As far as readings reach: the job's end does not wait for the counter's next tick.
-  for (Instant to = now; to > accounted_to_ && to > now - kCloseReach; to -= kCloseStep) {
-    if (auto stretch = book(to)) return stretch;
-  }
-  return std::nullopt;
+  return book_->close(now);
 }
 
 Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
@@ -129,53 +74,80 @@ Status GpuChannel::set_clocks(const policy::ClockSetting& setting) {
   if (!guard_) return make_error(ErrorKind::kNotSupported, "clocks may not be set in this run");
   // What widens goes first, so that no bound in between is tighter than both settings.
   for (const bool widening : {true, false}) {
-    if (widens(set_.power_limit, setting.power_limit) == widening) {
+    if (widens(power_limit_.value, setting.power_limit) == widening) {
       GPOEO_TRY_STATUS(set_power_limit(setting.power_limit));
     }
-    if (widens(set_.memory, setting.memory) == widening) {
+    if (widens(memory_.value, setting.memory) == widening) {
       GPOEO_TRY_STATUS(set_memory(setting.memory));
     }
-    if (widens(set_.sm, setting.sm) == widening) GPOEO_TRY_STATUS(set_sm(setting.sm));
+    if (widens(sm_.value, setting.sm) == widening) GPOEO_TRY_STATUS(set_sm(setting.sm));
   }
   settle_.emplace(now, asked_);
   return {};
 }
 
 Status GpuChannel::set_sm(const std::optional<Hertz>& upper) {
-  if (upper == set_.sm) return {};
+  if (sm_.stands(upper)) return {};
+  sm_.sure = false;
   if (upper) {
     // An upper bound only, so that idle gaps still clock down.
     asked_ = gpu::ClockRange{device_->capabilities().sm_clocks().front(), *upper};
     GPOEO_TRY_STATUS(guard_->lock_sm_clocks(*asked_));
-    clocks_found_ = describe(guard_->saved().sm_clocks.value());
+    clocks_found_ = describe(guard_->saved().sm_clocks.value(), kCannotTell);
   } else {
     GPOEO_TRY_STATUS(guard_->restore_only(gpu::Control::kSmClocks));
     asked_.reset();
   }
-  set_.sm = upper;
+  sm_ = {upper};
   return {};
 }
 
 Status GpuChannel::set_memory(const std::optional<Hertz>& upper) {
-  if (upper == set_.memory) return {};
+  if (memory_.stands(upper)) return {};
+  memory_.sure = false;
   if (upper) {
     GPOEO_TRY_STATUS(guard_->lock_memory_clocks({lowest_memory_clock(*device_), *upper}));
   } else {
     GPOEO_TRY_STATUS(guard_->restore_only(gpu::Control::kMemoryClocks));
   }
-  set_.memory = upper;
+  memory_ = {upper};
   return {};
 }
 
 Status GpuChannel::set_power_limit(const std::optional<Watts>& limit) {
-  if (limit == set_.power_limit) return {};
+  if (power_limit_.stands(limit)) return {};
+  power_limit_.sure = false;
   if (limit) {
     GPOEO_TRY_STATUS(guard_->set_power_limit(*limit));
   } else {
     GPOEO_TRY_STATUS(guard_->restore_only(gpu::Control::kPowerLimit));
   }
-  set_.power_limit = limit;
+  power_limit_ = {limit};
   return {};
+}
+
+// Each control on its own: of two, one may be back and the other not.
+void GpuChannel::note_restored(const RestoreOutcome& outcome) {
+  const bool worked = outcome.status.has_value();
+  switch (outcome.control) {
+    case gpu::Control::kSmClocks:
+      sm_.sure = worked;
+      if (!worked) break;
+      sm_.restored();
+      asked_.reset();
+      clocks_restored_ = outcome.restored_to;
+      break;
+    case gpu::Control::kMemoryClocks:
+      memory_.sure = worked;
+      if (worked) memory_.restored();
+      break;
+    case gpu::Control::kPowerLimit:
+      power_limit_.sure = worked;
+      if (worked) power_limit_.restored();
+      break;
+    case gpu::Control::kCount:
+      break;
+  }
 }
 
 Status GpuChannel::restore() {
@@ -184,16 +156,13 @@ Status GpuChannel::restore() {
   for (int attempt = 0; attempt < kRestoreAttempts && guard_->touched(); ++attempt) {
     failed = {};
     for (const auto& outcome : guard_->restore()) {
-      if (outcome.status) {
-        if (outcome.control == gpu::Control::kSmClocks) clocks_restored_ = outcome.restored_to;
-        continue;
-      }
+      note_restored(outcome);
+      if (outcome.status) continue;
       notes_.push_back(fmt::format("GPU {}: restoring {} failed: {}", device_->identity().index,
                                    gpu::to_string(outcome.control), outcome.status.error().text));
       if (failed) failed = outcome.status;
     }
   }
-  if (!guard_->touched()) set_ = {};
   restore_failed_ = guard_->touched();
   if (restore_failed_) {
     notes_.push_back(fmt::format("GPU {}: clocks were NOT restored", device_->identity().index));
@@ -325,9 +294,9 @@ std::optional<Hertz> GpuChannel::newest_sm_clock() const {
 report::GpuSection GpuChannel::section() const {
   const auto& identity = device_->identity();
   report::GpuSection section{.index = identity.index, .uuid = identity.uuid, .name = identity.name};
-  if (energy_span_s_ > 0) {
-    section.energy_j = energy_j_;
-    section.mean_power_w = energy_j_ / energy_span_s_;
+  if (book_->duration().value() > 0) {
+    section.energy_j = book_->energy().value();
+    section.mean_power_w = (book_->energy() / book_->duration()).value();
   }
   section.energy_source = std::string(telemetry::to_string(meter_->choice().source));
   section.energy_source_reason = meter_->choice().reason;
@@ -336,7 +305,7 @@ report::GpuSection GpuChannel::section() const {
   }
   section.clocks_found = clocks_found_;
   section.clocks_restored = clocks_restored_;
-  section.restore_failed = restore_failed_;
+  section.restore_failed = restore_failed_ && touched();
   section.power_gaps = sampler_->gaps();
   section.power_gap_s = to_seconds(sampler_->gap_time()).value();
   return section;

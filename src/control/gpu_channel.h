@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "control/energy_book.h"
 #include "control/guard.h"
 #include "policy/policy.h"
 #include "report/session.h"
@@ -32,19 +33,16 @@ class GpuChannel {
  public:
   GpuChannel(GpuInput input, const Clock& clock);
 
-  // Energy of a stretch of time; stretches follow one another and never overlap.
-  struct Stretch {
-    Instant from, to;
-    Joules energy, error;
-  };
   // What one poll brought: when to poll next and, now and then, a stretch for the books.
   struct Polled {
     Instant next_poll;
-    std::optional<Stretch> stretch;
+    std::optional<EnergyStretch> stretch;
   };
   Polled poll(Instant now);
-  // The last stretch, to `now` or as far as readings go.
-  std::optional<Stretch> close(Instant now);
+  // The last stretches, to `now` or as far as readings go.
+  std::vector<EnergyStretch> close(Instant now);
+  // How its energy is to be cut into stretches (energy_book.h).
+  EnergyBook& book() { return *book_; }
 
   // Default settings give back what was found. kNotSupported without a guard. An error leaves the
   // clocks unknown.
@@ -92,26 +90,29 @@ class GpuChannel {
   Status set_sm(const std::optional<Hertz>& upper);
   Status set_memory(const std::optional<Hertz>& upper);
   Status set_power_limit(const std::optional<Watts>& limit);
-  bool open_books();
-  std::optional<Stretch> book(Instant to);
-  std::optional<Stretch> account(Instant now);
+  void note_restored(const RestoreOutcome& outcome);
 
   gpu::Device* device_;
   const Clock& clock_;
   std::optional<Guard> guard_;
   std::optional<telemetry::TraceWriter> trace_;
-  // On the heap: the meter and the sampler hold references to one another's data.
+  // On the heap: they hold references to one another's data.
   std::unique_ptr<telemetry::Sampler> sampler_;
   std::unique_ptr<telemetry::EnergyMeter> meter_;
+  std::unique_ptr<EnergyBook> book_;
   std::optional<telemetry::Settle> settle_;
   std::optional<gpu::ClockRange> asked_;
-  policy::ClockSetting set_;  // in force, by us
-
-  Instant accounted_to_;
-  std::optional<Instant> closing_at_;  // end of the stretch that is being closed
-  bool books_open_ = false;
-  double energy_j_ = 0;
-  double energy_span_s_ = 0;
+  // What we asked of one control last. After a write that failed nobody knows what is in force, and
+  // whatever is wanted next is written.
+  template <typename T>
+  struct Asked {
+    std::optional<T> value;
+    bool sure = true;
+    bool stands(const std::optional<T>& wanted) const { return sure && value == wanted; }
+    void restored() { *this = {}; }
+  };
+  Asked<Hertz> sm_, memory_;
+  Asked<Watts> power_limit_;
 
   std::string clocks_found_ = "not asked";
   std::string clocks_restored_;

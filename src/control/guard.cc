@@ -12,11 +12,8 @@
 namespace gpoeo::control {
 namespace {
 
-std::string describe(const SavedLock& lock) {
-  if (!lock.known) return "driver default";
-  if (!lock.range) return "not locked";
-  return fmt::format("{:.0f}..{:.0f} MHz", to_mhz(lock.range->min), to_mhz(lock.range->max));
-}
+// What is given back where it cannot be told what there was.
+constexpr std::string_view kDriverDefault = "driver default";
 
 Result<SavedLock> found_lock(const Result<std::optional<gpu::ClockRange>>& lock) {
   if (lock) return SavedLock{.known = true, .range = *lock};
@@ -61,12 +58,12 @@ std::vector<RestoreOutcome> restore_controls(gpu::Controls& controls, const Jour
   if (entry.memory_clocks) {
     const auto& range = entry.memory_clocks->range;
     outcomes.push_back(
-        {gpu::Control::kMemoryClocks, describe(*entry.memory_clocks),
+        {gpu::Control::kMemoryClocks, describe(*entry.memory_clocks, kDriverDefault),
          range ? controls.lock_memory_clocks(*range) : controls.reset_memory_clocks()});
   }
   if (entry.sm_clocks) {
     const auto& range = entry.sm_clocks->range;
-    outcomes.push_back({gpu::Control::kSmClocks, describe(*entry.sm_clocks),
+    outcomes.push_back({gpu::Control::kSmClocks, describe(*entry.sm_clocks, kDriverDefault),
                         range ? controls.lock_sm_clocks(*range) : controls.reset_sm_clocks()});
   }
   return outcomes;

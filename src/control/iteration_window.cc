@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/iteration_window.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "control/pause.h"
 
 namespace gpoeo::control {
-void IterationWindow::add(std::span<const Instant> ends) {
+void IterationWindow::add(std::span<const Instant> ends, std::span<const RunBreak> breaks) {
   if (ready()) return;  // what comes after is the next window's
   for (const Instant end : ends) {
     if (end < from_ || (!ends_.empty() && end <= ends_.back())) continue;
-    if (!ends_.empty() && is_pause(ends_.front(), ends_.back(), ends_.size() - 1, end)) {
+    const bool known = std::ranges::any_of(
+        breaks, [&](const RunBreak& b) { return b.last_end && b.first_end == end; });
+    if (!ends_.empty() && (known || is_pause(ends_.front(), ends_.back(), ends_.size() - 1, end))) {
       if (ready()) return;  // what came before the pause is enough
       ++pauses_;
       ends_.clear();

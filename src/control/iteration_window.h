@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "control/counted_work.h"
 #include "policy/policy.h"
 
 namespace gpoeo::control {
@@ -17,8 +18,9 @@ class IterationWindow {
   IterationWindow(policy::MeasureGoal goal, Instant from) : goal_(goal), from_(from) {}
 
   // Ends of consecutive iterations, ascending. A pause (validation, checkpoint, a data stall) would
-  // pass for slow iterations: the window starts anew behind it.
-  void add(std::span<const Instant> ends);
+  // pass for slow iterations: the window starts anew behind it. `breaks`: pauses that those who saw
+  // more iterations know of; a window that has just begun cannot tell one.
+  void add(std::span<const Instant> ends, std::span<const RunBreak> breaks = {});
 
   // Enough whole iterations: the goal is met, or its time is up and there are two at least.
   bool ready() const;

@@ -98,6 +98,12 @@ std::unexpected<Error> damaged(const std::filesystem::path& path, std::string_vi
 
 }  // namespace
 
+std::string describe(const SavedLock& lock, std::string_view when_unknown) {
+  if (!lock.known) return std::string(when_unknown);
+  if (!lock.range) return "not locked";
+  return fmt::format("{:.0f}..{:.0f} MHz", to_mhz(lock.range->min), to_mhz(lock.range->max));
+}
+
 std::filesystem::path default_state_dir() {
   if (const char* named = std::getenv("GPOEO_STATE_DIR"); named != nullptr && *named != '\0') {
     return named;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.h"
@@ -32,6 +33,9 @@ struct SavedLock {
   bool known = false;
   std::optional<gpu::ClockRange> range;  // nullopt: was not locked
 };
+
+// "not locked", "210..1200 MHz", or `when_unknown`.
+std::string describe(const SavedLock& lock, std::string_view when_unknown);
 
 struct JournalEntry {
   std::string uuid;

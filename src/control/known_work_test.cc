@@ -3,21 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "control/testing/looks.h"
+
 namespace gpoeo::control {
 namespace {
 
-policy::Observation look(std::optional<double> mhz, double time_s, double power_w,
-                         std::optional<double> memory_mhz = std::nullopt) {
-  policy::Observation o;
-  if (mhz) o.setting.sm = megahertz(*mhz);
-  if (memory_mhz) o.setting.memory = megahertz(*memory_mhz);
-  o.iterations = 20;
-  o.time = Seconds(time_s);
-  o.time_error = Seconds(0.002 * time_s);
-  o.energy = Joules(time_s * power_w);
-  o.energy_error = Joules(0.002 * time_s * power_w);
-  return o;
-}
+using testing::look;
 
 Work training() {
   return {.observations = {look({}, 0.50, 300), look(1200, 0.53, 230), look(1100, 0.56, 205)},

@@ -15,8 +15,8 @@ constexpr double kWorkChangeSigmas = 8;
 // window and the baseline that it would be compared with hold different work.
 bool impossible_response(const policy::Observation& now,
                          std::span<const policy::Observation> before,
-                         const policy::Problem& problem) {
-  if (!now.setting.sm || problem.sm_clocks.empty()) return false;
+                         std::span<const Hertz> sm_clocks) {
+  if (!now.setting.sm || sm_clocks.empty()) return false;
   const auto baseline =
       std::ranges::find_if(before.rbegin(), before.rend(),
                            [](const policy::Observation& o) { return o.setting.is_default(); });
@@ -28,16 +28,23 @@ bool impossible_response(const policy::Observation& now,
   if (ratio < 1 - margin) return true;
   // How much slower a slow memory clock or a power limit may make it is not known.
   if (now.setting.memory || now.setting.power_limit) return false;
-  return ratio > problem.sm_clocks.back() / *now.setting.sm + margin;
+  return ratio > sm_clocks.back() / *now.setting.sm + margin;
 }
 
 }  // namespace
 
 bool same_work(const policy::Observation& now, std::span<const policy::Observation> before,
-               const policy::Problem& problem) {
-  if (impossible_response(now, before, problem)) return false;
-  const auto earlier = std::ranges::find(before, now.setting, &policy::Observation::setting);
-  if (earlier == before.end()) return true;
+               std::span<const Hertz> sm_clocks) {
+  if (impossible_response(now, before, sm_clocks)) return false;
+  // The sharpest look: one that happened to hold two kinds of work fits anything.
+  const policy::Observation* earlier = nullptr;
+  for (const auto& o : before) {
+    if (o.setting != now.setting) continue;
+    if (earlier == nullptr || o.time_error / o.time < earlier->time_error / earlier->time) {
+      earlier = &o;
+    }
+  }
+  if (earlier == nullptr) return true;
   const auto differs = [](double a, double b, double error) {
     return std::abs(a / b - 1) > std::max(kWorkChange, kWorkChangeSigmas * error / b);
   };

@@ -13,8 +13,9 @@ inline constexpr double kImpossibleMargin = 0.05;
 inline constexpr double kImpossibleSigmas = 4;
 
 // False when `now` differs from an earlier window at its setting by more than noise, or from the
-// newest baseline by more than its clocks can do.
+// newest baseline by more than its clocks can do. `sm_clocks`: what the card can run at, ascending;
+// empty: not known.
 bool same_work(const policy::Observation& now, std::span<const policy::Observation> before,
-               const policy::Problem& problem);
+               std::span<const Hertz> sm_clocks);
 
 }  // namespace gpoeo::control

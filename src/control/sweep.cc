@@ -149,7 +149,7 @@ std::optional<policy::Observation> Sweep::observe_run(Instant from, Instant to) 
   }
   // Longer than readings are kept: summed up from the stretches that they were booked in.
   double joules = 0, covered_s = 0;
-  for (const GpuChannel::Stretch& s : stretches_) {
+  for (const EnergyStretch& s : stretches_) {
     const Duration inside = std::min(s.to, to) - std::max(s.from, from);
     if (inside <= Duration::zero()) continue;
     const double share = to_seconds(inside) / to_seconds(s.to - s.from);

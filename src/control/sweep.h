@@ -112,7 +112,7 @@ class Sweep {
   std::vector<policy::ClockSetting> order_;
   policy::MeasureGoal goal_;
   bool whole_runs_;
-  std::vector<GpuChannel::Stretch> stretches_;  // of all GPUs since begin_run()
+  std::vector<EnergyStretch> stretches_;  // of all GPUs since begin_run()
   Seconds soak_, warm_up_, silence_;
   std::function<void(const std::string&)> event_ = [](const std::string&) {};
   std::function<void()> changed_ = [] {};

@@ -28,6 +28,8 @@ class TraceMeter {
   // To be called while no iteration was ever counted.
   Event follow(Instant now);
   bool active() const { return active_; }
+  // When the GPU was seen to work last.
+  Instant last_busy() const { return last_busy_; }
   // Iterations are counted after all; it does not take over again.
   void stand_down();
   // Busy for long enough that its trace means something.

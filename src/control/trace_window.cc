@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/chance.h"
 #include "iteration/slowdown.h"
 
 namespace gpoeo::control {
@@ -16,8 +17,7 @@ constexpr Duration kReference = std::chrono::seconds(20);
 constexpr Duration kLongest = std::chrono::seconds(30);
 // A look costs some milliseconds of CPU: each waits for so much more trace than the last.
 constexpr double kGrowth = 0.25;
-// A 90 % interval over its standard error, and what a spectrum does not tell of its own error.
-constexpr double kNinety = 1.645;
+// What a spectrum does not tell of its own error.
 constexpr double kLeastError = 0.001;
 
 PowerTrace trace_between(const telemetry::History& history, Instant from) {
@@ -53,6 +53,8 @@ std::optional<Result<TraceWindow::Timing>> TraceWindow::look(const telemetry::Hi
   if (now < next_look_ || history.power.empty()) return std::nullopt;
   const Duration span = now - from_;
   next_look_ = now + to_duration(to_seconds(span) * kGrowth);
+  // When its time is up there is an answer, whenever the last look was.
+  if (now < latest_answer()) next_look_ = std::min(next_look_, latest_answer());
   trace_ = trace_between(history, from_);
   const bool time_up = span >= longest_;
   iteration::SlowdownEstimate estimate;

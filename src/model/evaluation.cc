@@ -8,12 +8,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/chance.h"
 #include "model/baselines.h"
 
 namespace gpoeo::model {
 namespace {
 
-constexpr double kNinety = 1.645;
 constexpr double kViolation = 0.005;  // DESIGN section 11: over the limit by more than this
 
 // A method's answers for a workload; curves[line].time[point] and so on.

@@ -8,13 +8,13 @@
 #include <limits>
 #include <utility>
 
+#include "base/chance.h"
 #include "model/fitted.h"
 
 namespace gpoeo::model {
 namespace {
 
 // 90 % of a normal distribution lie within this many standard deviations.
-constexpr double kNinety = 1.645;
 constexpr double kMostLog = 5;  // a factor of 150: nothing physical lies beyond
 
 struct CardLine {

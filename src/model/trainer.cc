@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/chance.h"
 #include "model/boosting.h"
 #include "model/fitted.h"
 
@@ -20,12 +21,11 @@ constexpr std::size_t kLeastFamilies = 4;
 // The fewest rounds whose error is within this share of the best are taken.
 constexpr double kNear = 0.005;
 constexpr int kRoundsAtLeast = 20;
-constexpr double kNinety = 1.645;
 // Picks by prediction alone are judged at this limit; beyond the slack it is a violation.
 constexpr double kLimit = 0.05;
 constexpr double kSlack = 0.005;
 constexpr double kViolations = 0.10;
-constexpr double kMostCaution = 1.645;
+constexpr double kMostCaution = kNinety;
 constexpr double kCoverage = 0.90;
 
 std::vector<LineOf> lines_of(const std::vector<const Example*>& examples) {

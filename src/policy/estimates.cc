@@ -5,12 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "base/chance.h"
 namespace gpoeo::policy {
 namespace {
-
-// How fast an iteration's time wanders by itself: DESIGN section 11's drift (sigma 0.3 %, 60 s).
-constexpr double kDriftSigma = 0.003;
-constexpr double kDriftTime_s = 60.0;
 
 // Variance that `gap_s` seconds between two windows add to the ratio of their times.
 double drift_variance(double gap_s) {

@@ -5,20 +5,15 @@
 
 #include <cmath>
 
+#include "policy/testing/looks.h"
+
 namespace gpoeo::policy {
 namespace {
 
+// Not so sharp as a look is by default.
 Observation window(std::optional<double> mhz, double at_s, double time_s, double energy_j,
                    double relative_error = 0.002) {
-  Observation o;
-  if (mhz) o.setting.sm = megahertz(*mhz);
-  o.at = Seconds(at_s);
-  o.iterations = 20;
-  o.time = Seconds(time_s);
-  o.time_error = Seconds(time_s * relative_error);
-  o.energy = Joules(energy_j);
-  o.energy_error = Joules(energy_j * relative_error);
-  return o;
+  return testing::look(mhz, at_s, time_s, energy_j, relative_error);
 }
 
 TEST(Estimates, NothingWithoutABaseline) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/chance.h"
 #include "report/render.h"
 
 namespace gpoeo::report {
@@ -19,9 +20,6 @@ std::string held_setting(const Session& s) {
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
-
-// Two-sided 90 % of a normal distribution.
-constexpr double kInterval90 = 1.645;
 
 class Lines {
  public:
@@ -123,8 +121,7 @@ std::string format_duration(double seconds) {
 }
 
 std::string format_percent(const Figure& fraction) {
-  return fmt::format("{:+.1f} % ± {:.1f}", 100 * fraction.value,
-                     100 * kInterval90 * fraction.error);
+  return fmt::format("{:+.1f} % ± {:.1f}", 100 * fraction.value, 100 * kNinety * fraction.error);
 }
 
 std::string to_text(const Session& s) {
@@ -135,7 +132,10 @@ std::string to_text(const Session& s) {
   lines.add("policy", "{}, slow-down limit {:.3g} %{}", s.policy, 100 * s.max_slowdown,
             s.measure_only_reason.empty() ? "" : "; measured only: " + s.measure_only_reason);
   for (const auto& gpu : s.gpus) add_gpu(lines, gpu);
-  if (s.iterations == 0) {
+  if (s.by_traces) {
+    lines.add("iterations",
+              "not counted, since no launch was seen: their power traces were compared");
+  } else if (s.iterations == 0) {
     lines.add("iterations", "none seen: the job wrote neither a launch log nor step marks");
   } else {
     lines.add("iterations", "{} (from the {})", s.iterations, s.progress_source);

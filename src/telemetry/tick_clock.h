@@ -25,6 +25,9 @@ struct Tick {
   int epoch = 0;  // ticks of different epochs (a reset lies between) must not be subtracted
 };
 
+// A tick as vague as this is no end of a comparison, nor of a window: another one will do.
+inline constexpr Duration kVagueTick = std::chrono::milliseconds(40);
+
 class TickClock {
  public:
   // A step back, or one of more than `max_power` times the elapsed time, is refused and counted: a

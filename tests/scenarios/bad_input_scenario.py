@@ -48,6 +48,17 @@ class BadInput(Scenario):
     def test_unknown_policy(self):
         self.refused("--twin", "a100", "--policy", "magic", code=2, names=["magic", "gpoeo"])
 
+    def test_a_clock_that_the_card_does_not_have(self):
+        for mhz, nearest in (("1", "210"), ("99999", "1410")):
+            self.refused("--twin", "a100", "--policy", f"static:{mhz}", code=125,
+                         names=[f"static:{mhz}", "210 to 1410", f"static:{nearest}"])
+        self.refused("--twin", "a100", "--policy", "power-limit:1", code=125, names=["power-limit:1", "100 to 500"])
+        done = self.gpoeo("run", "--twin", "a100", "--policy", "static:1201", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("static:1201: no SM clock of this card; 1200 MHz is held (1200 and 1215", done.stderr)
+        done = self.gpoeo("run", "--twin", "a100", "--policy", "static:1200", "--", "true")
+        self.assertNotIn("no SM clock", done.stderr)
+
     def test_unreadable_config(self):
         config = self.folder / ".gpoeo.toml"
         config.mkdir()

@@ -55,6 +55,10 @@ class Model(unittest.TestCase):
         profile.write_text('{"power_w": 250, "gr_active": 0.9, "dram_active": 0.2, "sm_active": null}')
         self.assertEqual(self.predict(model, "--profile", profile).returncode, 0)
         for text, reason in (('{"power_w": 250, "gr_activ": 1}', "gr_activ"), ('{"power_w": 0}', "power_w"),
+                             ('{"power_w": -5}', "above 0 W"), ('{"power_w": NaN}', "p.json"),
+                             ('{"power_w": 1e9}', "limit of 500 W"), ('{"power_w": 250000}', "in watts?"),
+                             ('{"power_w": 250, "sm_active": 90}', "sm_active 90 is no fraction"),
+                             ('{"power_w": 250, "utilization": 98}', "utilization 98 is no fraction"),
                              ("{}", "power_w"), ("[", "p.json")):
             profile.write_text(text)
             done = self.predict(model, "--profile", profile)

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GPUs of a job used, over time. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "report/session.h"
+
+namespace gpoeo::control {
+
+class EnergyTimeline {
+ public:
+  // Stretches of a GPU come in order and do not overlap; where they leave a hole nothing is known.
+  void add(unsigned gpu, Instant from, Instant to, Joules energy, Joules error);
+
+  // Joules of all GPUs between two instants, pro rata at the edges of stretches. A hole is filled
+  // with the GPU's mean power around it and widens the error; nullopt when more than a tenth of the
+  // time of any GPU is one.
+  std::optional<report::Figure> between(Instant from, Instant to) const;
+  // Until when something is known of every GPU; nullopt: of some nothing at all.
+  std::optional<Instant> known_to() const;
+
+ private:
+  struct Stretch {
+    Instant from, to;
+    double energy_j, error_j;
+  };
+  std::map<unsigned, std::vector<Stretch>> stretches_;  // by GPU
+};
+
+}  // namespace gpoeo::control
