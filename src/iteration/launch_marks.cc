@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "iteration/level_choice.h"
 #include "iteration/mark_candidates.h"
 
 namespace gpoeo::iteration {
@@ -32,16 +33,7 @@ constexpr double kAsRegular = 0.95;
 constexpr std::size_t kLeastBefore = 2;
 constexpr double kLeastGap = 0.8;
 constexpr std::size_t kMostLevels = 8;
-// Coverage from which a level is reported, may be counted at all, and counts as "the stream".
 constexpr double kReportedCoverage = 0.1;
-constexpr double kCountedCoverage = 0.3;
-constexpr double kFullCoverage = 0.7;
-// Most repeats of the shorter level in one of the longer for the longer to be the step of a program
-// (gradient accumulation, layers); above, it is a validation cycle, an epoch.
-constexpr std::uint32_t kMostInner = 48;
-// No training step is so short: below, the repeat is a layer or a time step, and any longer one is
-// preferred.
-constexpr double kShortestStep_s = 1e-3;
 
 // Where the repeat begins that holds `first`: back from there as long as the launches are of the
 // kinds that occur later too. A program's own start-up uses others. So does each repeat of a
@@ -145,11 +137,6 @@ double offset_in_repeat(const LevelPlan& plan, const Candidate& mark, double ref
   if (of_first - offset > plan.spacing / 2) return plan.spacing - 1;
   return offset;
 }
-
-struct Level {
-  LevelPlan plan;
-  std::vector<std::uint32_t> reference_at;
-};
 
 // The best candidate of a pool and those that alternate with it.
 struct Group {
@@ -258,7 +245,9 @@ std::optional<Level> make_level(std::span<const Launch> launches, const Group& g
                      offset_in_repeat(plan, *member.mark, reference_offset, member.lag, inserted)});
   }
   plan.marks = choose_marks(std::move(marks), plan);
-  return Level{std::move(plan), reference.at};
+  Level level{std::move(plan), &reference, {}};
+  for (const Group::Member& member : group.members) level.members.push_back(member.mark);
+  return level;
 }
 
 std::vector<Level> make_levels(std::span<const Launch> launches,
@@ -282,50 +271,6 @@ std::vector<Level> make_levels(std::span<const Launch> launches,
   }
   std::ranges::stable_sort(levels, {}, [](const Level& l) { return l.plan.spacing; });
   return levels;
-}
-
-// Whether `outer` holds the same small number of `inner` repeats nearly every time.
-bool nests(const Level& inner, const Level& outer, std::uint32_t most) {
-  std::vector<std::uint32_t> counts;
-  auto next = std::ranges::lower_bound(inner.reference_at, outer.reference_at.front());
-  for (std::size_t i = 0; i + 1 < outer.reference_at.size(); ++i) {
-    std::uint32_t inside = 0;
-    for (; next != inner.reference_at.end() && *next < outer.reference_at[i + 1]; ++next) ++inside;
-    counts.push_back(inside);
-  }
-  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
-  std::ranges::nth_element(counts, middle);
-  const double median = *middle;
-  // One lost record makes the number differ by one.
-  const auto same =
-      std::ranges::count_if(counts, [&](std::uint32_t n) { return std::abs(n - median) <= 1; });
-  return median >= 2 && median <= most &&
-         static_cast<double>(same) >= kAlternatingShare * static_cast<double>(counts.size());
-}
-
-double period_s(std::span<const Launch> launches, const Level& level) {
-  const auto& at = level.reference_at;
-  return static_cast<double>(launches[at.back()].t_ns - launches[at.front()].t_ns) * 1e-9 /
-         static_cast<double>(at.size() - 1);
-}
-
-std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
-                                          const std::vector<Level>& levels) {
-  const auto full =
-      std::ranges::find_if(levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
-  if (full == levels.end()) {
-    const auto widest =
-        std::ranges::max_element(levels, {}, [](const Level& l) { return l.plan.coverage; });
-    if (widest == levels.end() || widest->plan.coverage < kCountedCoverage) return std::nullopt;
-    return static_cast<std::size_t>(widest - levels.begin());
-  }
-  auto counted = full;
-  for (auto l = full + 1; l != levels.end(); ++l) {
-    const bool too_short = period_s(launches, *counted) < kShortestStep_s;
-    const auto most = too_short ? static_cast<std::uint32_t>(launches.size()) : kMostInner;
-    if (l->plan.coverage >= kFullCoverage && nests(*counted, *l, most)) counted = l;
-  }
-  return static_cast<std::size_t>(counted - levels.begin());
 }
 
 bool is_firm(const LevelPlan& plan) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "iteration/level_choice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "iteration/own_work.h"
+
+namespace gpoeo::iteration {
+namespace {
+
+constexpr double kCountedCoverage = 0.3;  // from which a level may be counted at all
+// Share of the longer repeats that hold the same number of shorter ones.
+constexpr double kSameNumberShare = 0.85;
+// Most repeats of the shorter level in one of the longer for the longer to be the step of a program
+// (gradient accumulation, layers); above, it is a validation cycle, an epoch.
+constexpr double kMostInner = 48;
+// What is shorter is a layer or a time step, and not a training step, ...
+constexpr double kShortestStep_s = 1e-4;
+// ... and what is shorter than this may be one.
+constexpr double kShortStep_s = 1e-3;
+constexpr double kFewLaunches = 16;
+// Least share of a longer repeat that is its own work; any will do for so few shorter ones: large
+// micro-steps are gathered by the four or eight, log lines are written each ten or more steps.
+constexpr double kLeastOwnWork = 0.005;
+constexpr double kFewInner = 8;
+constexpr std::size_t kMembersLookedAt = 32;
+
+double period_s(std::span<const Launch> launches, const Level& level) {
+  const auto& at = level.reference->at;
+  return static_cast<double>(launches[at.back()].t_ns - launches[at.front()].t_ns) * 1e-9 /
+         static_cast<double>(at.size() - 1);
+}
+
+// How many of `inner` lie in each of `outer`.
+std::vector<double> numbers_inside(const Level& inner, const Level& outer) {
+  std::vector<double> numbers;
+  const auto& in = inner.reference->at;
+  const auto& out = outer.reference->at;
+  auto next = std::ranges::lower_bound(in, out.front());
+  for (std::size_t i = 0; i + 1 < out.size(); ++i) {
+    const auto first = next;
+    next = std::lower_bound(next, in.end(), out[i + 1]);
+    numbers.push_back(static_cast<double>(next - first));
+  }
+  return numbers;
+}
+
+// How many `inner` repeats `outer` holds, when that is the same number nearly every time.
+std::optional<double> fixed_number(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  std::ranges::nth_element(numbers, middle);
+  const double median = *middle;
+  // One lost record makes the number differ by one.
+  const auto same =
+      std::ranges::count_if(numbers, [&](double n) { return std::abs(n - median) <= 1; });
+  const bool fixed =
+      static_cast<double>(same) >= kSameNumberShare * static_cast<double>(numbers.size());
+  return fixed ? std::optional(median) : std::nullopt;
+}
+
+std::vector<std::uint32_t> marks_of(const Level& level) {
+  std::vector<std::uint32_t> at;
+  const std::size_t stride = level.members.size() / kMembersLookedAt + 1;
+  for (std::size_t i = 0; i < level.members.size(); i += stride) {
+    at.insert(at.end(), level.members[i]->at.begin(), level.members[i]->at.end());
+  }
+  std::ranges::sort(at);
+  return at;
+}
+
+// Whether the iteration is rather `outer` than `inner`, a repeat that accounts for the stream.
+bool is_the_step(std::span<const Launch> launches, const Level& inner, const Level& outer) {
+  const double period = period_s(launches, inner);
+  const bool no_step = period < kShortestStep_s;
+  const bool maybe_no_step = period < kShortStep_s || inner.plan.spacing < kFewLaunches;
+  const bool part = inner.plan.coverage < kFullCoverage;
+  const double most =
+      no_step || (maybe_no_step && part) ? static_cast<double>(launches.size()) : kMostInner;
+  const auto number = fixed_number(numbers_inside(inner, outer));
+  if (!number || *number < 2 || *number > most) return false;
+  const OwnWork own = own_work(launches, inner.reference->at, outer.reference->at, marks_of(outer));
+  if (own.is_loop && !(maybe_no_step && part)) return false;
+  return no_step || own.share >= kLeastOwnWork || (own.share > 0 && *number <= kFewInner);
+}
+
+}  // namespace
+
+std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
+                                          std::span<const Level> levels) {
+  const auto full =
+      std::ranges::find_if(levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
+  if (full == levels.end()) {
+    const auto widest =
+        std::ranges::max_element(levels, {}, [](const Level& l) { return l.plan.coverage; });
+    if (widest == levels.end() || widest->plan.coverage < kCountedCoverage) return std::nullopt;
+    return static_cast<std::size_t>(widest - levels.begin());
+  }
+  auto counted = full;
+  for (auto l = full + 1; l != levels.end(); ++l) {
+    if (l->plan.coverage >= kFullCoverage && is_the_step(launches, *counted, *l)) counted = l;
+  }
+  return static_cast<std::size_t>(counted - levels.begin());
+}
+
+}  // namespace gpoeo::iteration
