@@ -5,8 +5,10 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "iteration/launch_tracker.h"
 #include "iteration/level_choice.h"
 #include "iteration/mark_candidates.h"
+#include "iteration/turns.h"
 
 namespace gpoeo::iteration {
 namespace {
@@ -28,6 +30,12 @@ constexpr std::size_t kLeastChosen = 6;
 constexpr int kMostTries = 32;
 // Marks at least so regular, in relation to the reference, are as good.
 constexpr double kAsRegular = 0.95;
+// Levels less regular than this, or whose repeats differ in length by more, are counted by the
+// order of their marks, when so many take turns as surely.
+constexpr double kRegularEnough = 0.99;
+constexpr double kEqualLength = 0.97;
+constexpr double kSureTurns = 0.995;
+constexpr std::size_t kLeastInOrder = 4;
 // So many marks must have come before the reference, and this share of a repeat before they came
 // again, to be believed to be of its repeat and not of a start-up.
 constexpr std::size_t kLeastBefore = 2;
@@ -219,6 +227,41 @@ bool is_known(const std::vector<Level>& levels, const LevelPlan& plan) {
   });
 }
 
+// What a tracker counts in the learned piece, from the occurrences of its marks.
+std::uint64_t count_with(const LevelPlan& plan, std::span<const Candidate* const> members,
+                         std::size_t launches) {
+  std::vector<std::pair<std::uint32_t, std::size_t>> occurrences;
+  for (std::size_t i = 0; i < plan.marks.size(); ++i) {
+    const auto member = std::ranges::find_if(members, [&](const Candidate* c) {
+      return c->key == plan.marks[i].key && c->run == plan.marks[i].run;
+    });
+    for (const std::uint32_t at : (*member)->at) occurrences.emplace_back(at, i);
+  }
+  std::ranges::sort(occurrences);
+  LaunchTracker tracker(plan, 0, 2);
+  for (const auto& [at, mark] : occurrences) {
+    if (at > tracker.deadline()) tracker.on_deadline(0);
+    tracker.on_mark(mark, at, 0);
+  }
+  if (launches > tracker.deadline()) tracker.on_deadline(0);
+  tracker.on_stream_end(launches - 1, 0);
+  return tracker.completed();
+}
+
+// Where distances vary, or pauses lie between, the order of the marks may count better: what most
+// marks agree on is how often the repeat occurred.
+void count_by_order_if_better(Level& level, std::size_t launches) {
+  LevelPlan ordered = level.plan;
+  ordered.marks = marks_in_turn(level.members, kSureTurns);
+  if (ordered.marks.size() < kLeastInOrder) return;
+  ordered.ordered = true;
+  const auto occurred = static_cast<double>(usual_count(level.members));
+  const auto off = [&](const LevelPlan& plan) {
+    return std::abs(static_cast<double>(count_with(plan, level.members, launches)) - occurred);
+  };
+  if (off(ordered) < off(level.plan)) level.plan = std::move(ordered);
+}
+
 // The level of a group, unless it is chance, covers little or is known.
 std::optional<Level> make_level(std::span<const Launch> launches, const Group& group,
                                 const std::vector<Level>& levels) {
@@ -247,6 +290,9 @@ std::optional<Level> make_level(std::span<const Launch> launches, const Group& g
   plan.marks = choose_marks(std::move(marks), plan);
   Level level{std::move(plan), &reference, {}};
   for (const Group::Member& member : group.members) level.members.push_back(member.mark);
+  const bool varies =
+      level.plan.shortest < kEqualLength * level.plan.spacing || reference.regular < kRegularEnough;
+  if (varies) count_by_order_if_better(level, launches.size());
   return level;
 }
 
@@ -288,15 +334,28 @@ void keep_the_widest(std::vector<Level>& levels) {
 
 LaunchStructure learn_structure(std::span<const Launch> launches) {
   LaunchStructure structure;
-  std::vector<Candidate> candidates;
+  std::vector<Candidate> candidates, irregular;
   for (std::size_t run = 0; run < kRunLengths.size(); ++run) {
-    const bool longer_may_help = collect_candidates(launches, run, candidates);
+    const bool longer_may_help =
+        collect_candidates(launches, run, candidates, run <= 1 ? &irregular : nullptr);
     // Pairs tell where one loop hands over to another, so they are always worth it; longer runs
     // only when shorter ones leave the stream unexplained or marked by a few launches only.
     if (run == 0 && longer_may_help) continue;
     auto levels = make_levels(launches, candidates);
     keep_the_widest(levels);
+    auto turns = find_turns(launches, irregular, 0);
+    if (turns.empty()) turns = find_turns(launches, irregular, 1);
+    for (Level& level : turns) {
+      if (!is_known(levels, level.plan)) levels.push_back(std::move(level));
+    }
+    std::ranges::stable_sort(levels, {}, [](const Level& l) { return l.plan.spacing; });
     structure.counted = choose_counted(launches, levels);
+    if (!structure.counted) {
+      if (auto blocks = find_blocks(launches, irregular)) {
+        structure.counted = levels.size();
+        levels.push_back(std::move(*blocks));
+      }
+    }
     structure.levels.clear();
     const bool explained = structure.counted && is_firm(levels[*structure.counted].plan);
     for (Level& level : levels) structure.levels.push_back(std::move(level.plan));

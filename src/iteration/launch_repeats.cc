@@ -221,9 +221,9 @@ void LaunchRepeats::Impl::replay(Epoch& epoch) const {
 void LaunchRepeats::Impl::adopt(Epoch epoch) {
   const LaunchTracker* before = active_.counted_tracker();
   const LaunchTracker* now = epoch.counted_tracker();
-  // A part of a repeat that has been counted often is no news.
+  // A part of a repeat that has been counted often is no news, unless it accounts for more.
   if (before != nullptr && !lost_ && before->coverage() >= kTrustedCoverage &&
-      before->completed() >= kWellKnown &&
+      before->coverage() >= now->coverage() && before->completed() >= kWellKnown &&
       now->spacing() < (1 - kSameSpacing) * before->spacing()) {
     return;
   }

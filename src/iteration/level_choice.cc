@@ -24,6 +24,12 @@ constexpr double kFewLaunches = 16;
 // micro-steps are gathered by the four or eight, log lines are written each ten or more steps.
 constexpr double kLeastOwnWork = 0.005;
 constexpr double kFewInner = 8;
+// Square of the coefficient of variation. Chance events that are in less than half of the steps
+// have more than 0.5.
+constexpr double kMostVariation = 0.36;
+// Without a repeat that accounts for the stream, the one that covers most of it is counted only if
+// it is as regular: what lies between are other phases then.
+constexpr double kRegularPart = 0.85;
 constexpr std::size_t kMembersLookedAt = 32;
 
 double period_s(std::span<const Launch> launches, const Level& level) {
@@ -46,8 +52,9 @@ std::vector<double> numbers_inside(const Level& inner, const Level& outer) {
   return numbers;
 }
 
-// How many `inner` repeats `outer` holds, when that is the same number nearly every time.
-std::optional<double> fixed_number(std::vector<double> numbers) {
+// How many `inner` repeats `outer` holds, when that is the same number nearly every time; or, if it
+// may vary, when it varies less than between chance events.
+std::optional<double> number_inside(std::vector<double> numbers, bool may_vary) {
   const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
   std::ranges::nth_element(numbers, middle);
   const double median = *middle;
@@ -56,7 +63,16 @@ std::optional<double> fixed_number(std::vector<double> numbers) {
       std::ranges::count_if(numbers, [&](double n) { return std::abs(n - median) <= 1; });
   const bool fixed =
       static_cast<double>(same) >= kSameNumberShare * static_cast<double>(numbers.size());
-  return fixed ? std::optional(median) : std::nullopt;
+  if (fixed) return median;
+  if (!may_vary) return std::nullopt;
+  double sum = 0, squares = 0;
+  for (const double n : numbers) {
+    sum += n;
+    squares += n * n;
+  }
+  const double count = static_cast<double>(numbers.size()), mean = sum / count;
+  const bool by_chance = squares / count - mean * mean > kMostVariation * mean * mean;
+  return by_chance ? std::nullopt : std::optional(median);
 }
 
 std::vector<std::uint32_t> marks_of(const Level& level) {
@@ -77,7 +93,7 @@ bool is_the_step(std::span<const Launch> launches, const Level& inner, const Lev
   const bool part = inner.plan.coverage < kFullCoverage;
   const double most =
       no_step || (maybe_no_step && part) ? static_cast<double>(launches.size()) : kMostInner;
-  const auto number = fixed_number(numbers_inside(inner, outer));
+  const auto number = number_inside(numbers_inside(inner, outer), outer.plan.ordered);
   if (!number || *number < 2 || *number > most) return false;
   const OwnWork own = own_work(launches, inner.reference->at, outer.reference->at, marks_of(outer));
   if (own.is_loop && !(maybe_no_step && part)) return false;
@@ -94,7 +110,9 @@ std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
     const auto widest =
         std::ranges::max_element(levels, {}, [](const Level& l) { return l.plan.coverage; });
     if (widest == levels.end() || widest->plan.coverage < kCountedCoverage) return std::nullopt;
-    return static_cast<std::size_t>(widest - levels.begin());
+    const bool in_phases = widest->plan.ordered || widest->reference->regular >= kRegularPart;
+    return in_phases ? std::optional(static_cast<std::size_t>(widest - levels.begin()))
+                     : std::nullopt;
   }
   auto counted = full;
   for (auto l = full + 1; l != levels.end(); ++l) {

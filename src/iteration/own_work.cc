@@ -12,6 +12,7 @@ namespace {
 constexpr double kSure = 3;
 // Gaps looked into to see whether they hold a loop.
 constexpr std::size_t kGapsLookedInto = 4;
+constexpr double kLongGap = 0.84;  // percentile
 // Launches of a gap that are looked at.
 constexpr std::size_t kMostLooked = std::size_t{1} << 14;
 // A kind that comes so often in a gap repeats there.
@@ -48,9 +49,11 @@ double median(std::vector<double> values) {
 
 // Half the distance from the 16th to the 84th percentile: the deviation, outliers left out.
 double spread(std::vector<double> values) {
-  std::ranges::sort(values);
   const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+    const auto nth = values.begin() +
+                     static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+    std::ranges::nth_element(values, nth);
+    return *nth;
   };
   return (at(0.84) - at(0.16)) / 2;
 }
@@ -95,44 +98,49 @@ bool holds_loop(std::span<const Launch> launches, const Gap& gap, const Gap& usu
   return false;
 }
 
+// Whether those of middling length of the gaps `with` hold loops that long ones `without` do not.
+bool hold_loops(std::span<const Launch> launches, std::vector<const Gap*> with,
+                std::vector<const Gap*> without) {
+  if (with.empty()) return false;
+  std::ranges::stable_sort(with, {}, [](const Gap* gap) { return gap->length(); });
+  std::ranges::stable_sort(without, {}, [](const Gap* gap) { return gap->length(); });
+  const Gap& usual =
+      *without[static_cast<std::size_t>(kLongGap * static_cast<double>(without.size() - 1))];
+  const std::size_t looked = std::min(kGapsLookedInto, with.size());
+  std::size_t loops = 0;
+  for (std::size_t i = 0; i < looked; ++i) {
+    loops += holds_loop(launches, *with[(with.size() - looked) / 2 + i], usual);
+  }
+  return 2 * loops > looked;
+}
+
 }  // namespace
 
 OwnWork own_work(std::span<const Launch> launches, std::span<const std::uint32_t> inner,
                  std::span<const std::uint32_t> outer, std::span<const std::uint32_t> marks) {
   const std::vector<Gap> gaps = gaps_between(inner, marks);
   std::vector<double> usual, after;
-  const Gap* example = nullptr;
+  std::vector<const Gap*> with, without;
   for (std::size_t i = 0; i < gaps.size(); ++i) {
+    (gaps[i].marked ? with : without).push_back(&gaps[i]);
     if (gaps[i].marked) continue;
     (i > 0 && gaps[i - 1].marked ? after : usual).push_back(gaps[i].length());
-    if (example == nullptr && i > 0 && !gaps[i - 1].marked) example = &gaps[i];
   }
-  if (usual.empty()) {
-    if (after.empty()) return {.share = 1};
-    usual.swap(after);  // two in each longer one
-  }
-  if (example == nullptr) {
-    example = &*std::ranges::find_if(gaps, [](const Gap& gap) { return !gap.marked; });
-  }
+  if (without.empty()) return {.share = 1};
+  if (usual.empty()) usual.swap(after);  // two in each longer one
   const double length = median(usual), deviation = spread(usual);
   // What the marked gaps of each longer repeat have more than others, together.
   std::vector<double> more;
-  std::size_t marked = 0, looked = 0, loops = 0;
+  std::size_t marked = 0;
   auto gap = gaps.begin();
   for (std::size_t i = 0; i + 1 < outer.size(); ++i) {
     double here = 0;
-    const Gap* longest = nullptr;
     for (; gap != gaps.end() && gap->from < outer[i + 1]; ++gap) {
       if (gap->to <= outer[i] || !gap->marked) continue;
       here += gap->length() - length;
       ++marked;
-      if (longest == nullptr || gap->length() > longest->length()) longest = &*gap;
     }
     more.push_back(here);
-    if (longest != nullptr && looked < kGapsLookedInto) {
-      ++looked;
-      loops += holds_loop(launches, *longest, *example);
-    }
   }
   const auto n = static_cast<double>(more.size());
   const double doubt = kSure * deviation / std::sqrt(n);
@@ -143,7 +151,7 @@ OwnWork own_work(std::span<const Launch> launches, std::span<const std::uint32_t
   if (in_gaps > doubt * std::sqrt(marked_each)) own.share += in_gaps;
   if (in_next > doubt) own.share += in_next;
   own.share /= std::max(1.0, static_cast<double>(outer.back() - outer.front()) / n);
-  own.is_loop = looked > 0 && 2 * loops > looked;
+  own.is_loop = hold_loops(launches, with, without);
   return own;
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Repeats found by order instead of distance: runs of launches that take turns, one of each between
+// two of any other, come from the same loop however its repeats vary in length (time steps,
+// micro-steps by a token budget, line searches, experts).
+//
+// Thread rule: pure functions and plain values.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "iteration/level_choice.h"
+#include "iteration/mark_candidates.h"
+
+namespace gpoeo::iteration {
+
+// The marks among `members` that take turns, in the order of a repeat; empty when there are too few
+// or they are not as sure as `least_share` of the turns.
+std::vector<Mark> marks_in_turn(std::span<const Candidate* const> members, double least_share);
+
+// How often most of them occur.
+std::size_t usual_count(std::span<const Candidate* const> members);
+
+// Levels whose marks take turns all through the stream, at whatever distance. The candidates of
+// kRunLengths[run] are looked at.
+std::vector<Level> find_turns(std::span<const Launch> launches,
+                              std::span<const Candidate> candidates, std::size_t run);
+
+// A stream of several kinds of steps in no fixed order that have nothing in common (a CUDA graph
+// for each size): blocks of launches, each always whole, that follow each other. Nothing when they
+// do not make up the stream.
+std::optional<Level> find_blocks(std::span<const Launch> launches,
+                                 std::span<const Candidate> candidates);
+
+}  // namespace gpoeo::iteration
