@@ -30,10 +30,7 @@ constexpr std::size_t kLeastChosen = 6;
 constexpr int kMostTries = 32;
 // Marks at least so regular, in relation to the reference, are as good.
 constexpr double kAsRegular = 0.95;
-// Levels less regular than this, or whose repeats differ in length by more, are counted by the
-// order of their marks, when so many take turns as surely.
-constexpr double kRegularEnough = 0.99;
-constexpr double kEqualLength = 0.97;
+// A level may be counted by the order of its marks when so many of them take turns so surely.
 constexpr double kSureTurns = 0.995;
 constexpr std::size_t kLeastInOrder = 4;
 // So many marks must have come before the reference, and this share of a repeat before they came
@@ -251,13 +248,15 @@ std::uint64_t count_with(const LevelPlan& plan, std::span<const Candidate* const
 // Where distances vary, or pauses lie between, the order of the marks may count better: what most
 // marks agree on is how often the repeat occurred.
 void count_by_order_if_better(Level& level, std::size_t launches) {
+  if (level.plan.ordered) return;
+  auto found = marks_in_turn(level, kSureTurns);
+  if (!found || found->marks.size() < kLeastInOrder) return;
   LevelPlan ordered = level.plan;
-  ordered.marks = marks_in_turn(level.members, kSureTurns);
-  if (ordered.marks.size() < kLeastInOrder) return;
+  ordered.marks = std::move(found->marks);
   ordered.ordered = true;
-  const auto occurred = static_cast<double>(usual_count(level.members));
   const auto off = [&](const LevelPlan& plan) {
-    return std::abs(static_cast<double>(count_with(plan, level.members, launches)) - occurred);
+    return std::abs(static_cast<double>(count_with(plan, level.members, launches)) -
+                    static_cast<double>(found->occurred));
   };
   if (off(ordered) < off(level.plan)) level.plan = std::move(ordered);
 }
@@ -281,18 +280,19 @@ std::optional<Level> make_level(std::span<const Launch> launches, const Group& g
     return member.mark->regular >= least_regular;
   });
   const bool clean_ones = static_cast<std::size_t>(clean) >= kLeastChosen;
+  Level level;
+  level.reference = &reference;
   std::vector<Mark> marks;
   for (const Group::Member& member : group.members) {
+    const double offset =
+        offset_in_repeat(plan, *member.mark, reference_offset, member.lag, inserted);
+    level.members.push_back(member.mark);
+    level.offsets.push_back(offset);
     if (clean_ones && member.mark->regular < least_regular) continue;
-    marks.push_back({member.mark->key, member.mark->run,
-                     offset_in_repeat(plan, *member.mark, reference_offset, member.lag, inserted)});
+    marks.push_back({member.mark->key, member.mark->run, offset});
   }
   plan.marks = choose_marks(std::move(marks), plan);
-  Level level{std::move(plan), &reference, {}};
-  for (const Group::Member& member : group.members) level.members.push_back(member.mark);
-  const bool varies =
-      level.plan.shortest < kEqualLength * level.plan.spacing || reference.regular < kRegularEnough;
-  if (varies) count_by_order_if_better(level, launches.size());
+  level.plan = std::move(plan);
   return level;
 }
 
@@ -315,7 +315,6 @@ std::vector<Level> make_levels(std::span<const Launch> launches,
     }
     begin = end;
   }
-  std::ranges::stable_sort(levels, {}, [](const Level& l) { return l.plan.spacing; });
   return levels;
 }
 
@@ -328,6 +327,18 @@ void keep_the_widest(std::vector<Level>& levels) {
     levels.erase(
         std::ranges::min_element(levels, {}, [](const Level& l) { return l.plan.coverage; }));
   }
+}
+
+void sort_by_spacing(std::vector<Level>& levels) {
+  std::ranges::stable_sort(levels, {}, [](const Level& l) { return l.plan.spacing; });
+}
+
+void add_turns(std::span<const Launch> launches, std::span<const Candidate> irregular,
+               std::size_t run, std::vector<Level>& levels) {
+  for (Level& level : find_turns(launches, irregular, run)) {
+    if (!is_known(levels, level.plan)) levels.push_back(std::move(level));
+  }
+  sort_by_spacing(levels);
 }
 
 }  // namespace
@@ -343,21 +354,25 @@ LaunchStructure learn_structure(std::span<const Launch> launches) {
     if (run == 0 && longer_may_help) continue;
     auto levels = make_levels(launches, candidates);
     keep_the_widest(levels);
-    auto turns = find_turns(launches, irregular, 0);
-    if (turns.empty()) turns = find_turns(launches, irregular, 1);
-    for (Level& level : turns) {
-      if (!is_known(levels, level.plan)) levels.push_back(std::move(level));
-    }
-    std::ranges::stable_sort(levels, {}, [](const Level& l) { return l.plan.spacing; });
+    sort_by_spacing(levels);
+    add_turns(launches, irregular, 0, levels);
     structure.counted = choose_counted(launches, levels);
+    const auto accounted_for = [&] {
+      return structure.counted && levels[*structure.counted].plan.coverage >= kFullCoverage;
+    };
+    if (!accounted_for()) {
+      add_turns(launches, irregular, 1, levels);
+      structure.counted = choose_counted(launches, levels);
+    }
     if (!structure.counted) {
       if (auto blocks = find_blocks(launches, irregular)) {
         structure.counted = levels.size();
         levels.push_back(std::move(*blocks));
       }
     }
+    if (structure.counted) count_by_order_if_better(levels[*structure.counted], launches.size());
     structure.levels.clear();
-    const bool explained = structure.counted && is_firm(levels[*structure.counted].plan);
+    const bool explained = accounted_for() && is_firm(levels[*structure.counted].plan);
     for (Level& level : levels) structure.levels.push_back(std::move(level.plan));
     if (explained || !longer_may_help) break;
   }

@@ -25,6 +25,8 @@ constexpr double kSilentSpacings = 64;
 constexpr double kLeastSilence = 4096;
 constexpr double kTrustedCoverage = 0.7;
 constexpr std::uint64_t kWellKnown = 64;
+// A loop this much faster than the next one was no training.
+constexpr double kStartUpPeriod = 0.1;
 // Launches kept since the last counted mark: 1 MiB.
 constexpr std::size_t kMostRemembered = std::size_t{1} << 16;
 // Spacings that differ by less are the same repeat, learned again.
@@ -128,6 +130,7 @@ class LaunchRepeats::Impl {
   void learn();
   void replay(Epoch& epoch) const;
   void adopt(Epoch epoch);
+  std::uint64_t counted_until_now(const LaunchTracker& next) const;
   void watch_for_change();
   void start_learning();
   void stop_learning();
@@ -218,6 +221,15 @@ void LaunchRepeats::Impl::replay(Epoch& epoch) const {
   }
 }
 
+// Iterations of the loops before one that takes over. Loops of a start-up (a compiler that tries
+// kernels) repeat much faster than what they prepare.
+std::uint64_t LaunchRepeats::Impl::counted_until_now(const LaunchTracker& next) const {
+  const auto then_s = active_.counted_tracker()->period_s();
+  const auto now_s = next.period_s();
+  const bool start_up = then_s && now_s && *then_s < kStartUpPeriod * *now_s;
+  return start_up ? 0 : active_.in_all();
+}
+
 void LaunchRepeats::Impl::adopt(Epoch epoch) {
   const LaunchTracker* before = active_.counted_tracker();
   const LaunchTracker* now = epoch.counted_tracker();
@@ -232,7 +244,7 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
                     now->completed() >= before->completed();
   if (before != nullptr && !same) ++generation_;
   // Learned from the start of the loop: what was counted in it until now is counted again.
-  epoch.before = buffer_first_ == 0 ? 0 : lost_ ? active_.in_all() : active_.before;
+  epoch.before = buffer_first_ == 0 ? 0 : lost_ ? counted_until_now(*now) : active_.before;
   if (lost_ && before->coverage() >= kTrustedCoverage) {
     dormant_ = std::move(active_);
     dormant_completed_ = dormant_.completed();

@@ -30,6 +30,9 @@ constexpr double kMostVariation = 0.36;
 // Without a repeat that accounts for the stream, the one that covers most of it is counted only if
 // it is as regular: what lies between are other phases then.
 constexpr double kRegularPart = 0.85;
+// One that has taken over did so at least this share of the stream ago, and still goes on.
+constexpr double kLeastSince = 0.1;
+constexpr double kStillThere = 2;
 constexpr std::size_t kMembersLookedAt = 32;
 
 double period_s(std::span<const Launch> launches, const Level& level) {
@@ -100,20 +103,39 @@ bool is_the_step(std::span<const Launch> launches, const Level& inner, const Lev
   return no_step || own.share >= kLeastOwnWork || (own.share > 0 && *number <= kFewInner);
 }
 
+// Whether nothing else than this repeat has come since it first came.
+bool has_taken_over(const Level& level, std::size_t launches) {
+  const auto& at = level.reference->at;
+  const auto total = static_cast<double>(launches), since = total - at.front();
+  return at.size() >= kSafeRepeats && level.plan.coverage * total >= kFullCoverage * since &&
+         since >= kLeastSince * total && total - at.back() <= kStillThere * level.plan.spacing;
+}
+
+// When no repeat accounts for the stream: the one that covers most of it, if it is regular (what
+// lies between are other phases), or the one that has taken over (what came before was a start).
+std::optional<std::size_t> choose_part(std::span<const Launch> launches,
+                                       std::span<const Level> levels) {
+  std::optional<std::size_t> widest, latest;
+  const auto wider = [&](std::size_t i, const std::optional<std::size_t>& best) {
+    return !best || levels[i].plan.coverage > levels[*best].plan.coverage;
+  };
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const Level& level = levels[i];
+    const bool in_phases = level.plan.ordered || level.reference->regular >= kRegularPart;
+    if (!in_phases || period_s(launches, level) < kShortestStep_s) continue;
+    if (level.plan.coverage >= kCountedCoverage && wider(i, widest)) widest = i;
+    if (has_taken_over(level, launches.size()) && wider(i, latest)) latest = i;
+  }
+  return widest ? widest : latest;
+}
+
 }  // namespace
 
 std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
                                           std::span<const Level> levels) {
   const auto full =
       std::ranges::find_if(levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
-  if (full == levels.end()) {
-    const auto widest =
-        std::ranges::max_element(levels, {}, [](const Level& l) { return l.plan.coverage; });
-    if (widest == levels.end() || widest->plan.coverage < kCountedCoverage) return std::nullopt;
-    const bool in_phases = widest->plan.ordered || widest->reference->regular >= kRegularPart;
-    return in_phases ? std::optional(static_cast<std::size_t>(widest - levels.begin()))
-                     : std::nullopt;
-  }
+  if (full == levels.end()) return choose_part(launches, levels);
   auto counted = full;
   for (auto l = full + 1; l != levels.end(); ++l) {
     if (l->plan.coverage >= kFullCoverage && is_the_step(launches, *counted, *l)) counted = l;

@@ -24,6 +24,7 @@ struct Level {
   LevelPlan plan;
   const Candidate* reference = nullptr;
   std::vector<const Candidate*> members;  // the reference among them
+  std::vector<double> offsets;            // of the members in the repeat
 };
 
 // Coverage from which a level counts as "the stream".

@@ -143,20 +143,38 @@ const Candidate* first_to_occur(const std::vector<InTurn>& found) {
       ->mark;
 }
 
-}  // namespace
-
-std::size_t usual_count(std::span<const Candidate* const> members) {
-  const Candidate* typical = most_typical(members);
-  return typical == nullptr ? 0 : typical->at.size();
+// How often most of the single launches among them occur, exactly; nothing when there is no such
+// number (lost records).
+std::optional<std::size_t> common_count(const std::vector<InTurn>& found) {
+  std::vector<std::size_t> counts;
+  for (const InTurn& t : found) {
+    if (t.mark->run == 0) counts.push_back(t.mark->at.size());
+  }
+  std::ranges::sort(counts);
+  std::size_t most = 0, count = 0;
+  for (std::size_t begin = 0, end = 0; begin < counts.size(); begin = end) {
+    while (end < counts.size() && counts[end] == counts[begin]) ++end;
+    if (end - begin <= most) continue;
+    most = end - begin;
+    count = counts[begin];
+  }
+  return most >= kLeastMarks && 2 * most > counts.size() ? std::optional(count) : std::nullopt;
 }
 
-std::vector<Mark> marks_in_turn(std::span<const Candidate* const> members, double least_share) {
-  const Candidate* reference = most_typical(members);
-  if (reference == nullptr || reference->at.size() < kSafeRepeats) return {};
-  auto found = surest(taking_turns(*reference, members, least_share));
-  if (found.size() < kLeastMarks) return {};
-  const Candidate* first = first_to_occur(found);
-  return order_from(std::move(found), first, mean_gap(*reference));
+}  // namespace
+
+std::optional<OrderedMarks> marks_in_turn(const Level& level, double least_share) {
+  const Candidate& reference = *level.reference;
+  if (reference.at.size() < kSafeRepeats) return std::nullopt;
+  auto found = surest(taking_turns(reference, level.members, least_share));
+  const auto occurred = common_count(found);
+  if (found.size() < kLeastMarks || !occurred) return std::nullopt;
+  const auto offset = [&](const InTurn& t) {
+    const auto at = std::ranges::find(level.members, t.mark) - level.members.begin();
+    return level.offsets[static_cast<std::size_t>(at)];
+  };
+  const Candidate* first = std::ranges::min_element(found, {}, offset)->mark;
+  return OrderedMarks{order_from(std::move(found), first, mean_gap(reference)), *occurred};
 }
 
 std::vector<Level> find_turns(std::span<const Launch> launches,

@@ -16,12 +16,13 @@
 
 namespace gpoeo::iteration {
 
-// The marks among `members` that take turns, in the order of a repeat; empty when there are too few
-// or they are not as sure as `least_share` of the turns.
-std::vector<Mark> marks_in_turn(std::span<const Candidate* const> members, double least_share);
-
-// How often most of them occur.
-std::size_t usual_count(std::span<const Candidate* const> members);
+struct OrderedMarks {
+  std::vector<Mark> marks;   // in the order of a repeat
+  std::size_t occurred = 0;  // how often most of them did, exactly
+};
+// Those members of a level that take turns with its reference in at least `least_share` of the
+// repeats; nothing when there are too few, or they do not agree on how often (lost records).
+std::optional<OrderedMarks> marks_in_turn(const Level& level, double least_share);
 
 // Levels whose marks take turns all through the stream, at whatever distance. The candidates of
 // kRunLengths[run] are looked at.
