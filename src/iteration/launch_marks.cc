@@ -216,9 +216,9 @@ LevelPlan outline(std::span<const Launch> launches, const Candidate& reference) 
 
 // Marks of one level that swap places (interleaved streams) too often for kAlternatingShare found a
 // second level of their own; it says nothing new.
-bool is_known(const std::vector<Level>& levels, const LevelPlan& plan) {
+std::vector<Level>::iterator find_known(std::vector<Level>& levels, const LevelPlan& plan) {
   const auto near = [](double a, double b) { return std::abs(a - b) <= 0.05 * std::max(a, b); };
-  return std::ranges::any_of(levels, [&](const Level& l) {
+  return std::ranges::find_if(levels, [&](const Level& l) {
     return near(l.plan.spacing, plan.spacing) &&
            near(static_cast<double>(l.plan.repeats), static_cast<double>(plan.repeats));
   });
@@ -263,12 +263,14 @@ void count_by_order_if_better(Level& level, std::size_t launches) {
 
 // The level of a group, unless it is chance, covers little or is known.
 std::optional<Level> make_level(std::span<const Launch> launches, const Group& group,
-                                const std::vector<Level>& levels) {
+                                std::vector<Level>& levels) {
   const Candidate& reference = *group.reference;
   LevelPlan plan = outline(launches, reference);
   const bool enough =
       group.members.size() >= kLeastMarks && group.agreeing * (plan.repeats - 2) >= kLeastEvidence;
-  if (!enough || plan.coverage < kReportedCoverage || is_known(levels, plan)) return std::nullopt;
+  if (!enough || plan.coverage < kReportedCoverage || find_known(levels, plan) != levels.end()) {
+    return std::nullopt;
+  }
   plan.origin = find_origin(launches, group);
   const double reference_offset = first_offset(plan, reference);
   const double first_gap = reference.at[1] - reference.at[0];
@@ -333,10 +335,16 @@ void sort_by_spacing(std::vector<Level>& levels) {
   std::ranges::stable_sort(levels, {}, [](const Level& l) { return l.plan.spacing; });
 }
 
-void add_turns(std::span<const Launch> launches, std::span<const Candidate> irregular,
+// A level that is known by distance is replaced when it accounts for more by order.
+void add_turns(std::span<const Launch> launches, std::span<const Candidate* const> candidates,
                std::size_t run, std::vector<Level>& levels) {
-  for (Level& level : find_turns(launches, irregular, run)) {
-    if (!is_known(levels, level.plan)) levels.push_back(std::move(level));
+  for (Level& level : find_turns(launches, candidates, run)) {
+    const auto known = find_known(levels, level.plan);
+    if (known == levels.end()) {
+      levels.push_back(std::move(level));
+    } else if (known->plan.coverage < kFullCoverage && level.plan.coverage > known->plan.coverage) {
+      *known = std::move(level);
+    }
   }
   sort_by_spacing(levels);
 }
@@ -355,17 +363,21 @@ LaunchStructure learn_structure(std::span<const Launch> launches) {
     auto levels = make_levels(launches, candidates);
     keep_the_widest(levels);
     sort_by_spacing(levels);
-    add_turns(launches, irregular, 0, levels);
+    std::vector<const Candidate*> all;
+    for (const auto* some : {&candidates, &irregular}) {
+      for (const Candidate& c : *some) all.push_back(&c);
+    }
+    add_turns(launches, all, 0, levels);
     structure.counted = choose_counted(launches, levels);
     const auto accounted_for = [&] {
       return structure.counted && levels[*structure.counted].plan.coverage >= kFullCoverage;
     };
     if (!accounted_for()) {
-      add_turns(launches, irregular, 1, levels);
+      add_turns(launches, all, 1, levels);
       structure.counted = choose_counted(launches, levels);
     }
     if (!structure.counted) {
-      if (auto blocks = find_blocks(launches, irregular)) {
+      if (auto blocks = find_blocks(launches, all)) {
         structure.counted = levels.size();
         levels.push_back(std::move(*blocks));
       }

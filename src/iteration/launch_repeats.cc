@@ -37,6 +37,7 @@ struct Epoch {
   std::vector<LaunchTracker> trackers;
   std::optional<std::size_t> counted;
   std::uint64_t before = 0;  // iterations of other loops; modulo 2^64, so it may be "negative"
+  bool doubtful = false;     // a later look at more launches did not find it again
   bool uses_run[kRunLengths.size()] = {};
   std::uint64_t next_deadline = LaunchTracker::kNoDeadline;
 
@@ -207,7 +208,10 @@ void LaunchRepeats::Impl::buffer(const Launch& launch) {
 
 void LaunchRepeats::Impl::learn() {
   const LaunchStructure structure = learn_structure(buffer_);
-  if (!structure.counted) return;
+  if (!structure.counted) {
+    active_.doubtful = true;
+    return;
+  }
   Epoch found(structure, buffer_first_, options_.recent_ends);
   replay(found);
   adopt(std::move(found));
@@ -222,12 +226,12 @@ void LaunchRepeats::Impl::replay(Epoch& epoch) const {
 }
 
 // Iterations of the loops before one that takes over. Loops of a start-up (a compiler that tries
-// kernels) repeat much faster than what they prepare.
+// kernels) repeat much faster than what they prepare, or do not last.
 std::uint64_t LaunchRepeats::Impl::counted_until_now(const LaunchTracker& next) const {
   const auto then_s = active_.counted_tracker()->period_s();
   const auto now_s = next.period_s();
-  const bool start_up = then_s && now_s && *then_s < kStartUpPeriod * *now_s;
-  return start_up ? 0 : active_.in_all();
+  const bool much_faster = then_s && now_s && *then_s < kStartUpPeriod * *now_s;
+  return much_faster || active_.doubtful ? active_.before : active_.in_all();
 }
 
 void LaunchRepeats::Impl::adopt(Epoch epoch) {

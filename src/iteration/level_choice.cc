@@ -20,6 +20,7 @@ constexpr double kShortestStep_s = 1e-4;
 // ... and what is shorter than this may be one.
 constexpr double kShortStep_s = 1e-3;
 constexpr double kFewLaunches = 16;
+constexpr double kNearlyAll = 0.85;  // coverage: what accounts for less may be a part of each step
 // Least share of a longer repeat that is its own work; any will do for so few shorter ones: large
 // micro-steps are gathered by the four or eight, log lines are written each ten or more steps.
 constexpr double kLeastOwnWork = 0.005;
@@ -55,25 +56,23 @@ std::vector<double> numbers_inside(const Level& inner, const Level& outer) {
   return numbers;
 }
 
-// How many `inner` repeats `outer` holds, when that is the same number nearly every time; or, if it
-// may vary, when it varies less than between chance events.
-std::optional<double> number_inside(std::vector<double> numbers, bool may_vary) {
+// How many `inner` repeats `outer` holds: when that is the same number nearly every time, or varies
+// less than between chance events.
+std::optional<double> number_inside(std::vector<double> numbers) {
   const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
   std::ranges::nth_element(numbers, middle);
   const double median = *middle;
   // One lost record makes the number differ by one.
   const auto same =
       std::ranges::count_if(numbers, [&](double n) { return std::abs(n - median) <= 1; });
-  const bool fixed =
-      static_cast<double>(same) >= kSameNumberShare * static_cast<double>(numbers.size());
-  if (fixed) return median;
-  if (!may_vary) return std::nullopt;
+  const auto count = static_cast<double>(numbers.size());
+  if (static_cast<double>(same) >= kSameNumberShare * count) return median;
   double sum = 0, squares = 0;
   for (const double n : numbers) {
     sum += n;
     squares += n * n;
   }
-  const double count = static_cast<double>(numbers.size()), mean = sum / count;
+  const double mean = sum / count;
   const bool by_chance = squares / count - mean * mean > kMostVariation * mean * mean;
   return by_chance ? std::nullopt : std::optional(median);
 }
@@ -93,10 +92,10 @@ bool is_the_step(std::span<const Launch> launches, const Level& inner, const Lev
   const double period = period_s(launches, inner);
   const bool no_step = period < kShortestStep_s;
   const bool maybe_no_step = period < kShortStep_s || inner.plan.spacing < kFewLaunches;
-  const bool part = inner.plan.coverage < kFullCoverage;
+  const bool part = inner.plan.coverage < kNearlyAll;
   const double most =
       no_step || (maybe_no_step && part) ? static_cast<double>(launches.size()) : kMostInner;
-  const auto number = number_inside(numbers_inside(inner, outer), outer.plan.ordered);
+  const auto number = number_inside(numbers_inside(inner, outer));
   if (!number || *number < 2 || *number > most) return false;
   const OwnWork own = own_work(launches, inner.reference->at, outer.reference->at, marks_of(outer));
   if (own.is_loop && !(maybe_no_step && part)) return false;

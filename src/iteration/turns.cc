@@ -14,7 +14,9 @@ constexpr std::size_t kMostMarks = 16;
 constexpr double kSureShare = 0.95;
 // Marks less sure than the surest by more are left out: they occur elsewhere too.
 constexpr double kAsSure = 0.005;
-constexpr int kMostTries = 16;
+constexpr int kMostTries = 48;
+// What is more regular is a mark by distance.
+constexpr double kVeryRegular = 0.95;
 // Distances of a step vary, but not as those between chance events: the middle 80 % of them lie
 // within so many medians.
 constexpr double kMostSpread = 1.25;
@@ -120,12 +122,11 @@ Spacing spacing_of(const Candidate& c, std::size_t launches) {
 }
 
 // Groups of candidates that take turns. Those of the most usual numbers of occurrences come first.
-std::vector<std::vector<InTurn>> groups_in_turn(std::span<const Candidate> candidates,
-                                                std::size_t run, std::size_t least_marks) {
-  std::vector<const Candidate*> pool;
-  for (const Candidate& c : candidates) {
-    if (c.run == run && c.at.size() >= kSafeRepeats) pool.push_back(&c);
-  }
+std::vector<std::vector<InTurn>> groups_in_turn(std::vector<const Candidate*> pool, std::size_t run,
+                                                std::size_t least_marks) {
+  std::erase_if(pool, [&](const Candidate* c) {
+    return c->run > run || c->at.size() < kSafeRepeats || c->regular > kVeryRegular;
+  });
   std::vector<std::vector<InTurn>> groups;
   for (int tries = 0; tries < kMostTries && pool.size() >= least_marks; ++tries) {
     const Candidate* reference = most_typical(pool);
@@ -178,9 +179,9 @@ std::optional<OrderedMarks> marks_in_turn(const Level& level, double least_share
 }
 
 std::vector<Level> find_turns(std::span<const Launch> launches,
-                              std::span<const Candidate> candidates, std::size_t run) {
+                              std::span<const Candidate* const> candidates, std::size_t run) {
   std::vector<Level> levels;
-  for (auto& group : groups_in_turn(candidates, run, kLeastMarks)) {
+  for (auto& group : groups_in_turn({candidates.begin(), candidates.end()}, run, kLeastMarks)) {
     auto found = surest(group);
     if (found.size() < kLeastMarks) continue;
     const Candidate& reference = *first_to_occur(found);
@@ -202,7 +203,7 @@ std::vector<Level> find_turns(std::span<const Launch> launches,
 }
 
 std::optional<Level> find_blocks(std::span<const Launch> launches,
-                                 std::span<const Candidate> candidates) {
+                                 std::span<const Candidate* const> candidates) {
   struct Block {
     std::uint32_t first, last;
     std::size_t kind;
@@ -210,7 +211,7 @@ std::optional<Level> find_blocks(std::span<const Launch> launches,
   std::vector<Block> blocks;
   Level level;
   level.plan.groups = 0;
-  for (const auto& group : groups_in_turn(candidates, 0, 2)) {
+  for (const auto& group : groups_in_turn({candidates.begin(), candidates.end()}, 0, 2)) {
     auto found = surest(group);
     if (found.size() < 2) continue;
     // The block begins after the longest way from one mark to the next.

@@ -24,15 +24,15 @@ struct OrderedMarks {
 // repeats; nothing when there are too few, or they do not agree on how often (lost records).
 std::optional<OrderedMarks> marks_in_turn(const Level& level, double least_share);
 
-// Levels whose marks take turns all through the stream, at whatever distance. The candidates of
-// kRunLengths[run] are looked at.
+// Levels whose marks take turns all through the stream, at whatever distance. Candidates of up to
+// kRunLengths[run] launches are looked at.
 std::vector<Level> find_turns(std::span<const Launch> launches,
-                              std::span<const Candidate> candidates, std::size_t run);
+                              std::span<const Candidate* const> candidates, std::size_t run);
 
 // A stream of several kinds of steps in no fixed order that have nothing in common (a CUDA graph
 // for each size): blocks of launches, each always whole, that follow each other. Nothing when they
 // do not make up the stream.
 std::optional<Level> find_blocks(std::span<const Launch> launches,
-                                 std::span<const Candidate> candidates);
+                                 std::span<const Candidate* const> candidates);
 
 }  // namespace gpoeo::iteration
