@@ -40,6 +40,15 @@ constexpr double kLeastGap = 0.8;
 constexpr std::size_t kMostLevels = 8;
 constexpr double kReportedCoverage = 0.1;
 
+// The last occurrence of the reference that is looked at for the kinds of launches of a repeat.
+std::uint32_t end_of_sample(const Candidate& reference) {
+  constexpr std::size_t kRepeats = 64;
+  constexpr std::uint32_t kLaunches = 1 << 15;
+  const auto enough = std::ranges::lower_bound(reference.at, reference.at.front() + kLaunches);
+  const auto by_launches = static_cast<std::size_t>(enough - reference.at.begin());
+  return reference.at[std::min(reference.at.size() - 1, std::max(kRepeats, by_launches))];
+}
+
 // Where the repeat begins that holds `first`: back from there as long as the launches are of the
 // kinds that occur later too. A program's own start-up uses others. So does each repeat of a
 // program whose shapes change all the time: as many foreign launches as in a later repeat are no
@@ -51,7 +60,8 @@ std::size_t walk_back(std::span<const Launch> launches, const Candidate& referen
     std::uint32_t first, last, times;
   };
   std::unordered_map<std::uint32_t, Seen> known;
-  for (std::uint32_t i = reference.at.front(); i <= reference.at.back(); ++i) {
+  const std::uint32_t end = end_of_sample(reference);
+  for (std::uint32_t i = reference.at.front(); i <= end; ++i) {
     const auto [at, fresh] = known.try_emplace(launches[i].id, Seen{i, i, 0});
     at->second.last = i;
     ++at->second.times;
@@ -60,7 +70,7 @@ std::size_t walk_back(std::span<const Launch> launches, const Candidate& referen
   for (const auto& [id, seen] : known) {
     if (seen.last - seen.first < reference.spacing) of_one_repeat += seen.times;
   }
-  const double usual = of_one_repeat / (reference.at.back() - reference.at.front() + 1);
+  const double usual = of_one_repeat / (end - reference.at.front() + 1);
   std::size_t origin = first;
   double foreign = 0;
   for (std::size_t i = origin; i-- > 0;) {

@@ -14,7 +14,8 @@ constexpr std::size_t kMostMarks = 16;
 constexpr double kSureShare = 0.95;
 // Marks less sure than the surest by more are left out: they occur elsewhere too.
 constexpr double kAsSure = 0.005;
-constexpr int kMostTries = 48;
+// Candidates looked at in all before the rest is given up.
+constexpr std::size_t kMostLooks = std::size_t{1} << 16;
 // What is more regular is a mark by distance.
 constexpr double kVeryRegular = 0.95;
 // Distances of a step vary, but not as those between chance events: the middle 80 % of them lie
@@ -31,6 +32,20 @@ struct InTurn {
   double share = 0;
 };
 
+// A look at a few turns in the middle, to spare alternation() for those that may pass.
+bool may_take_turns(const Candidate& a, const Candidate& b) {
+  constexpr std::size_t kLooks = 12, kMostMissed = 4;
+  const std::size_t begin = a.at.size() / 2, end = std::min(a.at.size() - 1, begin + kLooks);
+  auto next = std::ranges::lower_bound(b.at, a.at[begin]);
+  std::size_t missed = 0;
+  for (std::size_t i = begin; i < end && missed <= kMostMissed; ++i) {
+    const auto first = next;
+    while (next != b.at.end() && *next < a.at[i + 1]) ++next;
+    missed += next - first != 1;
+  }
+  return missed <= kMostMissed;
+}
+
 // Those of `pool` that take turns with `reference`.
 std::vector<InTurn> taking_turns(const Candidate& reference, std::span<const Candidate* const> pool,
                                  double least_share) {
@@ -42,16 +57,15 @@ std::vector<InTurn> taking_turns(const Candidate& reference, std::span<const Can
       continue;
     }
     if (std::abs(static_cast<double>(c->at.size()) - n) > 1 + kSameCount * n) continue;
+    if (!may_take_turns(reference, *c)) continue;
     const Alternation with = alternation(reference, *c, least_share);
     if (with.share >= least_share) found.push_back({c, with.lag, with.share});
   }
   return found;
 }
 
-// The candidate that most others occur as often as.
-const Candidate* most_typical(std::span<const Candidate* const> pool) {
-  std::vector<const Candidate*> sorted(pool.begin(), pool.end());
-  std::ranges::stable_sort(sorted, {}, [](const Candidate* c) { return c->at.size(); });
+// Of candidates sorted by how often they occur: the one that most others occur as often as.
+const Candidate* most_typical(std::span<const Candidate* const> sorted) {
   const Candidate* best = nullptr;
   std::size_t most = 0;
   for (std::size_t begin = 0, end = 0; begin < sorted.size(); ++begin) {
@@ -62,8 +76,7 @@ const Candidate* most_typical(std::span<const Candidate* const> pool) {
     }
     if (end - begin <= most) continue;
     most = end - begin;
-    const auto window = std::span(sorted).subspan(begin, most);
-    best = *std::ranges::min_element(window, {}, &Candidate::run);
+    best = *std::ranges::min_element(sorted.subspan(begin, most), {}, &Candidate::run);
   }
   return best;
 }
@@ -127,8 +140,11 @@ std::vector<std::vector<InTurn>> groups_in_turn(std::vector<const Candidate*> po
   std::erase_if(pool, [&](const Candidate* c) {
     return c->run > run || c->at.size() < kSafeRepeats || c->regular > kVeryRegular;
   });
+  std::ranges::stable_sort(pool, {}, [](const Candidate* c) { return c->at.size(); });
   std::vector<std::vector<InTurn>> groups;
-  for (int tries = 0; tries < kMostTries && pool.size() >= least_marks; ++tries) {
+  std::size_t looked = 0;
+  while (pool.size() >= least_marks && looked <= kMostLooks) {
+    looked += pool.size();
     const Candidate* reference = most_typical(pool);
     auto found = taking_turns(*reference, pool, kSureShare);
     std::erase_if(pool, [&](const Candidate* c) {
