@@ -42,8 +42,8 @@ constexpr double kReportedCoverage = 0.1;
 
 // The last occurrence of the reference that is looked at for the kinds of launches of a repeat.
 std::uint32_t end_of_sample(const Candidate& reference) {
-  constexpr std::size_t kRepeats = 64;
-  constexpr std::uint32_t kLaunches = 1 << 15;
+  constexpr std::size_t kRepeats = 2;
+  constexpr std::uint32_t kLaunches = 1 << 16;
   const auto enough = std::ranges::lower_bound(reference.at, reference.at.front() + kLaunches);
   const auto by_launches = static_cast<std::size_t>(enough - reference.at.begin());
   return reference.at[std::min(reference.at.size() - 1, std::max(kRepeats, by_launches))];

@@ -132,6 +132,7 @@ class LaunchRepeats::Impl {
   void replay(Epoch& epoch) const;
   void adopt(Epoch epoch);
   std::uint64_t counted_until_now(const LaunchTracker& next) const;
+  void resume_dormant();
   void watch_for_change();
   void start_learning();
   void stop_learning();
@@ -146,6 +147,7 @@ class LaunchRepeats::Impl {
   // The one before: a program that returns from validation goes on with its old counters.
   Epoch dormant_;
   std::uint64_t dormant_completed_ = 0;
+  std::uint64_t active_then_ = 0;  // completed by the active one when dormant_completed_ was noted
   std::uint64_t generation_ = 0;
 
   bool learning_ = true;
@@ -237,9 +239,11 @@ std::uint64_t LaunchRepeats::Impl::counted_until_now(const LaunchTracker& next) 
 void LaunchRepeats::Impl::adopt(Epoch epoch) {
   const LaunchTracker* before = active_.counted_tracker();
   const LaunchTracker* now = epoch.counted_tracker();
-  // A part of a repeat that has been counted often is no news, unless it accounts for more.
+  // A part of a repeat that has been counted often is no news, unless it accounts for more by now.
+  const auto buffered = static_cast<double>(buffer_.size());
   if (before != nullptr && !lost_ && before->coverage() >= kTrustedCoverage &&
       before->coverage() >= now->coverage() && before->completed() >= kWellKnown &&
+      static_cast<double>(before->completed()) * before->spacing() >= now->coverage() * buffered &&
       now->spacing() < (1 - kSameSpacing) * before->spacing()) {
     return;
   }
@@ -255,19 +259,31 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
   }
   lost_ = false;
   active_ = std::move(epoch);
+  active_then_ = active_.completed();
 }
 
-// Goes back to the epoch before when that one counts again, and looks for a new one when the
+void LaunchRepeats::Impl::resume_dormant() {
+  const std::uint64_t in_all = active_.in_all() + dormant_.completed() - dormant_completed_;
+  std::swap(active_, dormant_);
+  active_.before = in_all - active_.completed();
+  dormant_completed_ = dormant_.completed();
+  active_then_ = active_.completed();
+  ++generation_;
+  lost_ = false;
+  stop_learning();
+}
+
+// Goes back to the epoch before when only that one counts, and looks for a new one when the
 // counted repeat has fallen silent.
 void LaunchRepeats::Impl::watch_for_change() {
   if (dormant_.completed() >= dormant_completed_ + 2) {
-    const std::uint64_t in_all = active_.in_all() + dormant_.completed() - dormant_completed_;
-    std::swap(active_, dormant_);
-    active_.before = in_all - active_.completed();
-    dormant_completed_ = dormant_.completed();
-    ++generation_;
-    lost_ = false;
-    stop_learning();
+    if (active_.completed() > active_then_) {
+      // Both go on: they share marks.
+      dormant_completed_ = dormant_.completed();
+      active_then_ = active_.completed();
+    } else {
+      resume_dormant();
+    }
   }
   const LaunchTracker* tracker = active_.counted_tracker();
   if (tracker == nullptr) return;
