@@ -265,8 +265,8 @@ void count_by_order_if_better(Level& level, std::size_t launches) {
   ordered.marks = std::move(found->marks);
   ordered.ordered = true;
   const auto off = [&](const LevelPlan& plan) {
-    return std::abs(static_cast<double>(count_with(plan, level.members, launches)) -
-                    static_cast<double>(found->occurred));
+    const std::uint64_t n = count_with(plan, level.members, launches);
+    return n < found->least ? found->least - n : n > found->most ? n - found->most : 0;
   };
   if (off(ordered) < off(level.plan)) level.plan = std::move(ordered);
 }

@@ -13,7 +13,7 @@ constexpr double kMost = 0.7;
 }  // namespace
 
 bool TurnCounter::most_seen() const {
-  if (seen_.size() < 4) return 2 * count_ >= seen_.size();
+  if (seen_.size() < 4) return 2 * count_ > seen_.size();
   return static_cast<double>(count_) >= kMost * static_cast<double>(seen_.size());
 }
 

@@ -160,38 +160,25 @@ const Candidate* first_to_occur(const std::vector<InTurn>& found) {
       ->mark;
 }
 
-// How often most of the single launches among them occur, exactly; nothing when there is no such
-// number (lost records).
-std::optional<std::size_t> common_count(const std::vector<InTurn>& found) {
-  std::vector<std::size_t> counts;
-  for (const InTurn& t : found) {
-    if (t.mark->run == 0) counts.push_back(t.mark->at.size());
-  }
-  std::ranges::sort(counts);
-  std::size_t most = 0, count = 0;
-  for (std::size_t begin = 0, end = 0; begin < counts.size(); begin = end) {
-    while (end < counts.size() && counts[end] == counts[begin]) ++end;
-    if (end - begin <= most) continue;
-    most = end - begin;
-    count = counts[begin];
-  }
-  return most >= kLeastMarks && 2 * most > counts.size() ? std::optional(count) : std::nullopt;
-}
-
 }  // namespace
 
 std::optional<OrderedMarks> marks_in_turn(const Level& level, double least_share) {
   const Candidate& reference = *level.reference;
   if (reference.at.size() < kSafeRepeats) return std::nullopt;
   auto found = surest(taking_turns(reference, level.members, least_share));
-  const auto occurred = common_count(found);
-  if (found.size() < kLeastMarks || !occurred) return std::nullopt;
+  std::vector<std::size_t> counts;
+  for (const InTurn& t : found) {
+    if (t.mark->run == 0) counts.push_back(t.mark->at.size());
+  }
+  if (counts.size() < kLeastMarks) return std::nullopt;
+  const auto [least, most] = std::ranges::minmax(counts);
+  if (most > least + 1) return std::nullopt;  // lost records
   const auto offset = [&](const InTurn& t) {
     const auto at = std::ranges::find(level.members, t.mark) - level.members.begin();
     return level.offsets[static_cast<std::size_t>(at)];
   };
   const Candidate* first = std::ranges::min_element(found, {}, offset)->mark;
-  return OrderedMarks{order_from(std::move(found), first, mean_gap(reference)), *occurred};
+  return OrderedMarks{order_from(std::move(found), first, mean_gap(reference)), least, most};
 }
 
 std::vector<Level> find_turns(std::span<const Launch> launches,

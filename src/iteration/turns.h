@@ -17,8 +17,8 @@
 namespace gpoeo::iteration {
 
 struct OrderedMarks {
-  std::vector<Mark> marks;   // in the order of a repeat
-  std::size_t occurred = 0;  // how often most of them did, exactly
+  std::vector<Mark> marks;          // in the order of a repeat
+  std::size_t least = 0, most = 0;  // how often each of them occurred
 };
 // Those members of a level that take turns with its reference in at least `least_share` of the
 // repeats; nothing when there are too few, or they do not agree on how often (lost records).
