@@ -291,8 +291,11 @@ void LaunchRepeats::Impl::watch_for_change() {
   const double patience = std::max(kLeastSilence, kSilentSpacings * tracker->spacing());
   if (!lost_ && silence > patience) {
     lost_ = true;
-    // A repeat that never covered the stream was a part of something longer: keep what we have.
-    if (!learning_ || tracker->coverage() >= kTrustedCoverage) start_learning();
+    // A repeat that never covered the stream, or was seen a few times only, was a part of something
+    // longer: keep what we have.
+    const bool trusted =
+        tracker->coverage() >= kTrustedCoverage && tracker->completed() >= kWellKnown;
+    if (!learning_ || trusted) start_learning();
   } else if (lost_ && silence <= 1) {  // it was a long pause
     lost_ = false;
     if (tracker->coverage() >= kTrustedCoverage) stop_learning();

@@ -10,6 +10,8 @@ namespace {
 // Marks that take turns occur equally often, but for lost records and where the log was cut.
 constexpr double kSameCount = 0.01;
 constexpr std::size_t kLeastMarks = 3;
+// Without equal distances it takes more repeats to be sure: the layers of one long step take turns.
+constexpr std::size_t kLeastTurns = 48;
 constexpr std::size_t kMostMarks = 16;
 constexpr double kSureShare = 0.95;
 // Marks less sure than the surest by more are left out: they occur elsewhere too.
@@ -138,7 +140,7 @@ Spacing spacing_of(const Candidate& c, std::size_t launches) {
 std::vector<std::vector<InTurn>> groups_in_turn(std::vector<const Candidate*> pool, std::size_t run,
                                                 std::size_t least_marks) {
   std::erase_if(pool, [&](const Candidate* c) {
-    return c->run > run || c->at.size() < kSafeRepeats || c->regular > kVeryRegular;
+    return c->run > run || c->at.size() < kLeastTurns || c->regular > kVeryRegular;
   });
   std::ranges::stable_sort(pool, {}, [](const Candidate* c) { return c->at.size(); });
   std::vector<std::vector<InTurn>> groups;
