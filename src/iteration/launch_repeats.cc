@@ -276,11 +276,11 @@ void LaunchRepeats::Impl::resume_dormant() {
 // Goes back to the epoch before when only that one counts, and looks for a new one when the
 // counted repeat has fallen silent.
 void LaunchRepeats::Impl::watch_for_change() {
-  if (dormant_.completed() >= dormant_completed_ + 2) {
-    if (active_.completed() > active_then_) {
-      // Both go on: they share marks.
+  if (dormant_.completed() == dormant_completed_) {
+    active_then_ = active_.completed();
+  } else if (dormant_.completed() >= dormant_completed_ + 2) {
+    if (active_.completed() > active_then_ + 1) {  // both go on: they share marks
       dormant_completed_ = dormant_.completed();
-      active_then_ = active_.completed();
     } else {
       resume_dormant();
     }
