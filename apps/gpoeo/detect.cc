@@ -78,7 +78,8 @@ Detection detect_in_launches(const std::vector<iteration::LaunchRow>& rows) {
     detection.confidence = levels[*counted].coverage;
     detection.iterations = repeats.iterations_in_all();
   } else {
-    detection.reason = fmt::format("aperiodic: nothing repeats in {} launches", rows.size());
+    detection.reason =
+        fmt::format("aperiodic: no repeat accounts for the {} launches", rows.size());
   }
   return detection;
 }

@@ -129,6 +129,7 @@ class LaunchRepeats::Impl {
   void buffer(const Launch& launch);
   void remember(const Launch& launch, std::uint64_t position);
   void learn();
+  void doubt();
   void replay(Epoch& epoch) const;
   void adopt(Epoch epoch);
   std::uint64_t counted_until_now(const LaunchTracker& next) const;
@@ -211,12 +212,25 @@ void LaunchRepeats::Impl::buffer(const Launch& launch) {
 void LaunchRepeats::Impl::learn() {
   const LaunchStructure structure = learn_structure(buffer_);
   if (!structure.counted) {
-    active_.doubtful = true;
+    doubt();
     return;
   }
   Epoch found(structure, buffer_first_, options_.recent_ends);
   replay(found);
   adopt(std::move(found));
+}
+
+// A later look at more launches did not find what is counted. Where it did not even account for the
+// stream it was chance, and it is better to know nothing.
+void LaunchRepeats::Impl::doubt() {
+  const LaunchTracker* tracker = active_.counted_tracker();
+  if (tracker == nullptr || lost_) return;
+  active_.doubtful = true;
+  const double accounted_for = static_cast<double>(tracker->completed()) * tracker->spacing();
+  if (buffer_first_ > 0 || accounted_for >= kTrustedCoverage * static_cast<double>(launches_))
+    return;
+  active_ = Epoch{};
+  ++generation_;
 }
 
 void LaunchRepeats::Impl::replay(Epoch& epoch) const {
