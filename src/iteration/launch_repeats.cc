@@ -27,6 +27,11 @@ constexpr double kTrustedCoverage = 0.7;
 constexpr std::uint64_t kWellKnown = 64;
 // A loop this much faster than the next one was no training.
 constexpr double kStartUpPeriod = 0.1;
+// A loop with less than this share of the launches and the time of the one before is its
+// validation.
+constexpr double kValidationShare = 0.5;
+// The loop before comes back when the one that took over has been silent for so many repeats.
+constexpr double kReturnAfter = 2;
 // Launches kept since the last counted mark: 1 MiB.
 constexpr std::size_t kMostRemembered = std::size_t{1} << 16;
 // Spacings that differ by less are the same repeat, learned again.
@@ -37,6 +42,7 @@ struct Epoch {
   std::vector<LaunchTracker> trackers;
   std::optional<std::size_t> counted;
   std::uint64_t before = 0;  // iterations of other loops; modulo 2^64, so it may be "negative"
+  bool aside = false;        // a validation of the loop before: its iterations are not counted
   bool doubtful = false;     // a later look at more launches did not find it again
   bool uses_run[kRunLengths.size()] = {};
   std::uint64_t next_deadline = LaunchTracker::kNoDeadline;
@@ -56,7 +62,7 @@ struct Epoch {
   void on_key(std::uint64_t key, std::uint64_t position, std::int64_t t_ns);
   const LaunchTracker* counted_tracker() const { return counted ? &trackers[*counted] : nullptr; }
   std::uint64_t completed() const { return counted ? trackers[*counted].completed() : 0; }
-  std::uint64_t in_all() const { return before + completed(); }
+  std::uint64_t in_all() const { return before + (aside ? 0 : completed()); }
   std::size_t memory_bytes() const;
 };
 
@@ -108,6 +114,19 @@ std::size_t Epoch::memory_bytes() const {
   std::size_t bytes = slots.capacity() * sizeof(Slot);
   for (const LaunchTracker& tracker : trackers) bytes += tracker.memory_bytes();
   return bytes;
+}
+
+// Launches in the counted repeats.
+double work_of(const Epoch& epoch) {
+  const LaunchTracker* tracker = epoch.counted_tracker();
+  return tracker == nullptr ? 0 : static_cast<double>(tracker->completed()) * tracker->spacing();
+}
+
+// A forward pass has about a third of the launches of a training step, and of its time.
+bool is_validation(const LaunchTracker& loop, const LaunchTracker& training) {
+  const auto loop_s = loop.period_s(), training_s = training.period_s();
+  return loop.spacing() < kValidationShare * training.spacing() && loop_s && training_s &&
+         *loop_s < kValidationShare * *training_s;
 }
 
 }  // namespace
@@ -270,6 +289,8 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
   if (lost_ && before->coverage() >= kTrustedCoverage) {
     dormant_ = std::move(active_);
     dormant_completed_ = dormant_.completed();
+    epoch.aside =
+        !dormant_.aside && is_validation(*epoch.counted_tracker(), *dormant_.counted_tracker());
   }
   lost_ = false;
   active_ = std::move(epoch);
@@ -279,7 +300,7 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
 void LaunchRepeats::Impl::resume_dormant() {
   const std::uint64_t in_all = active_.in_all() + dormant_.completed() - dormant_completed_;
   std::swap(active_, dormant_);
-  active_.before = in_all - active_.completed();
+  active_.before = in_all - (active_.aside ? 0 : active_.completed());
   dormant_completed_ = dormant_.completed();
   active_then_ = active_.completed();
   ++generation_;
@@ -290,14 +311,21 @@ void LaunchRepeats::Impl::resume_dormant() {
 // Goes back to the epoch before when only that one counts, and looks for a new one when the
 // counted repeat has fallen silent.
 void LaunchRepeats::Impl::watch_for_change() {
-  if (dormant_.completed() == dormant_completed_) {
-    active_then_ = active_.completed();
-  } else if (dormant_.completed() >= dormant_completed_ + 2) {
-    if (active_.completed() > active_then_ + 1) {  // both go on: they share marks
-      dormant_completed_ = dormant_.completed();
-    } else {
+  if (dormant_.completed() >= dormant_completed_ + 2) {
+    const LaunchTracker* then = dormant_.counted_tracker();
+    const LaunchTracker* now = active_.counted_tracker();
+    const auto silent = static_cast<double>(launches_ - now->last_mark_position());
+    // They may share marks: a validation has those of the forward pass.
+    if (then->spacing() > now->spacing() || silent > kReturnAfter * now->spacing()) {
       resume_dormant();
+    } else if (active_.completed() > active_then_ + 1) {
+      dormant_completed_ = dormant_.completed();
     }
+  }
+  if (dormant_.completed() == dormant_completed_) active_then_ = active_.completed();
+  // A loop that has become longer than what came before it is no validation of that.
+  if (active_.aside && dormant_.counted && work_of(active_) > work_of(dormant_)) {
+    active_.aside = false;
   }
   const LaunchTracker* tracker = active_.counted_tracker();
   if (tracker == nullptr) return;

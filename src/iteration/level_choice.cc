@@ -25,6 +25,8 @@ constexpr double kNearlyAll = 0.85;  // coverage: what accounts for less may be 
 // micro-steps are gathered by the four or eight, log lines are written each ten or more steps.
 constexpr double kLeastOwnWork = 0.005;
 constexpr double kFewInner = 8;
+constexpr std::ptrdiff_t kMoreThanALogLine = 4;  // kinds of launches
+constexpr double kSimilarSpacing = 1.25;
 // Square of the coefficient of variation. Chance events that are in less than half of the steps
 // have more than 0.5.
 constexpr double kMostVariation = 0.36;
@@ -87,6 +89,10 @@ std::vector<std::uint32_t> marks_of(const Level& level) {
   return at;
 }
 
+std::ptrdiff_t single_marks(const Level& level) {
+  return std::ranges::count(level.members, std::size_t{0}, &Candidate::run);
+}
+
 // Whether the iteration is rather `outer` than `inner`, a repeat that accounts for the stream.
 bool is_the_step(std::span<const Launch> launches, const Level& inner, const Level& outer) {
   const double period = period_s(launches, inner);
@@ -99,7 +105,8 @@ bool is_the_step(std::span<const Launch> launches, const Level& inner, const Lev
   if (!number || *number < 2 || *number > most) return false;
   const OwnWork own = own_work(launches, inner.reference->at, outer.reference->at, marks_of(outer));
   if (own.is_loop && !(maybe_no_step && part)) return false;
-  return no_step || own.share >= kLeastOwnWork || (own.share > 0 && *number <= kFewInner);
+  const bool few = *number <= kFewInner && single_marks(outer) >= kMoreThanALogLine;
+  return no_step || own.share >= kLeastOwnWork || (own.share > 0 && few);
 }
 
 // Whether nothing else than this repeat has come since it first came.
@@ -136,7 +143,14 @@ std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
       std::ranges::find_if(levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
   if (full == levels.end()) return choose_part(launches, levels);
   auto counted = full;
-  for (auto l = full + 1; l != levels.end(); ++l) {
+  // Order may put together what only happens to take turns; the loop itself has the most marks.
+  for (auto l = full + 1; full->plan.ordered && l != levels.end(); ++l) {
+    const bool similar = l->plan.spacing <= kSimilarSpacing * full->plan.spacing;
+    if (similar && l->plan.coverage >= kFullCoverage && single_marks(*l) > single_marks(*counted)) {
+      counted = l;
+    }
+  }
+  for (auto l = counted + 1; l != levels.end(); ++l) {
     if (l->plan.coverage >= kFullCoverage && is_the_step(launches, *counted, *l)) counted = l;
   }
   return static_cast<std::size_t>(counted - levels.begin());
