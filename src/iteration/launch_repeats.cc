@@ -298,7 +298,8 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
 }
 
 void LaunchRepeats::Impl::resume_dormant() {
-  const std::uint64_t in_all = active_.in_all() + dormant_.completed() - dormant_completed_;
+  const std::uint64_t since = dormant_.aside ? 0 : dormant_.completed() - dormant_completed_;
+  const std::uint64_t in_all = active_.in_all() + since;
   std::swap(active_, dormant_);
   active_.before = in_all - (active_.aside ? 0 : active_.completed());
   dormant_completed_ = dormant_.completed();
