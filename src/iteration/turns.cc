@@ -18,6 +18,7 @@ constexpr double kSureShare = 0.95;
 constexpr double kAsSure = 0.005;
 // Candidates looked at in all before the rest is given up.
 constexpr std::size_t kMostLooks = std::size_t{1} << 16;
+constexpr std::size_t kMostInVain = 32;  // tries before the first group
 // What is more regular is a mark by distance.
 constexpr double kVeryRegular = 0.95;
 // Distances of a step vary, but not as those between chance events: the middle 80 % of them lie
@@ -144,15 +145,19 @@ std::vector<std::vector<InTurn>> groups_in_turn(std::vector<const Candidate*> po
   });
   std::ranges::stable_sort(pool, {}, [](const Candidate* c) { return c->at.size(); });
   std::vector<std::vector<InTurn>> groups;
-  std::size_t looked = 0;
-  while (pool.size() >= least_marks && looked <= kMostLooks) {
+  std::size_t looked = 0, in_vain = 0;
+  while (pool.size() >= least_marks && looked <= kMostLooks && in_vain < kMostInVain) {
     looked += pool.size();
     const Candidate* reference = most_typical(pool);
     auto found = taking_turns(*reference, pool, kSureShare);
     std::erase_if(pool, [&](const Candidate* c) {
       return std::ranges::find(found, c, &InTurn::mark) != found.end();
     });
-    if (found.size() >= least_marks) groups.push_back(std::move(found));
+    if (found.size() >= least_marks) {
+      groups.push_back(std::move(found));
+    } else if (groups.empty()) {
+      ++in_vain;
+    }
   }
   return groups;
 }
