@@ -36,8 +36,9 @@ struct Level {
 struct Detection {
   std::optional<double> period_s;
   double confidence = 0;
-  std::vector<Level> levels;  // shortest first
-  double cpu_s = 0;           // of the decision, reading the file not counted
+  std::vector<Level> levels;                // shortest first
+  std::optional<std::uint64_t> iterations;  // of a launch log
+  double cpu_s = 0;                         // of the decision, reading the file not counted
   std::string reason;
 };
 
@@ -75,8 +76,10 @@ Detection detect_in_launches(const std::vector<iteration::LaunchRow>& rows) {
   detection.period_s = repeats.period_s();
   if (const auto counted = repeats.counted()) {
     detection.confidence = levels[*counted].coverage;
+    detection.iterations = repeats.iterations_in_all();
   } else {
-    detection.reason = fmt::format("aperiodic: nothing repeats in {} launches", rows.size());
+    detection.reason =
+        fmt::format("aperiodic: no repeat accounts for the {} launches", rows.size());
   }
   return detection;
 }
@@ -89,6 +92,7 @@ void print_json(const Detection& detection) {
                                 {"cpu_s", detection.cpu_s},
                                 {"reason", detection.reason}};
   if (detection.period_s) out["period_s"] = *detection.period_s;
+  if (detection.iterations) out["iterations"] = *detection.iterations;
   for (const Level& level : detection.levels) {
     out["levels"].push_back({{"period_s", level.period_s}, {"iterations", level.iterations}});
   }
@@ -97,7 +101,9 @@ void print_json(const Detection& detection) {
 
 void print_text(const Detection& detection) {
   if (detection.period_s) {
-    fmt::print("period {:.6g} s, confidence {:.2f}\n", *detection.period_s, detection.confidence);
+    fmt::print("period {:.6g} s, confidence {:.2f}", *detection.period_s, detection.confidence);
+    if (detection.iterations) fmt::print(", {} iterations", *detection.iterations);
+    fmt::print("\n");
   } else {
     fmt::print("no period (confidence {:.2f}): {}\n", detection.confidence, detection.reason);
   }

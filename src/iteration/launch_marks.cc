@@ -5,7 +5,10 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "iteration/launch_tracker.h"
+#include "iteration/level_choice.h"
 #include "iteration/mark_candidates.h"
+#include "iteration/turns.h"
 
 namespace gpoeo::iteration {
 namespace {
@@ -27,21 +30,24 @@ constexpr std::size_t kLeastChosen = 6;
 constexpr int kMostTries = 32;
 // Marks at least so regular, in relation to the reference, are as good.
 constexpr double kAsRegular = 0.95;
+// A level may be counted by the order of its marks when so many of them take turns so surely.
+constexpr double kSureTurns = 0.995;
+constexpr std::size_t kLeastInOrder = 4;
 // So many marks must have come before the reference, and this share of a repeat before they came
 // again, to be believed to be of its repeat and not of a start-up.
 constexpr std::size_t kLeastBefore = 2;
 constexpr double kLeastGap = 0.8;
 constexpr std::size_t kMostLevels = 8;
-// Coverage from which a level is reported, may be counted at all, and counts as "the stream".
 constexpr double kReportedCoverage = 0.1;
-constexpr double kCountedCoverage = 0.3;
-constexpr double kFullCoverage = 0.7;
-// Most repeats of the shorter level in one of the longer for the longer to be the step of a program
-// (gradient accumulation, layers); above, it is a validation cycle, an epoch.
-constexpr std::uint32_t kMostInner = 48;
-// No training step is so short: below, the repeat is a layer or a time step, and any longer one is
-// preferred.
-constexpr double kShortestStep_s = 1e-3;
+
+// The last occurrence of the reference that is looked at for the kinds of launches of a repeat.
+std::uint32_t end_of_sample(const Candidate& reference) {
+  constexpr std::size_t kRepeats = 2;
+  constexpr std::uint32_t kLaunches = 1 << 16;
+  const auto enough = std::ranges::lower_bound(reference.at, reference.at.front() + kLaunches);
+  const auto by_launches = static_cast<std::size_t>(enough - reference.at.begin());
+  return reference.at[std::min(reference.at.size() - 1, std::max(kRepeats, by_launches))];
+}
 
 // Where the repeat begins that holds `first`: back from there as long as the launches are of the
 // kinds that occur later too. A program's own start-up uses others. So does each repeat of a
@@ -54,7 +60,8 @@ std::size_t walk_back(std::span<const Launch> launches, const Candidate& referen
     std::uint32_t first, last, times;
   };
   std::unordered_map<std::uint32_t, Seen> known;
-  for (std::uint32_t i = reference.at.front(); i <= reference.at.back(); ++i) {
+  const std::uint32_t end = end_of_sample(reference);
+  for (std::uint32_t i = reference.at.front(); i <= end; ++i) {
     const auto [at, fresh] = known.try_emplace(launches[i].id, Seen{i, i, 0});
     at->second.last = i;
     ++at->second.times;
@@ -63,7 +70,7 @@ std::size_t walk_back(std::span<const Launch> launches, const Candidate& referen
   for (const auto& [id, seen] : known) {
     if (seen.last - seen.first < reference.spacing) of_one_repeat += seen.times;
   }
-  const double usual = of_one_repeat / (reference.at.back() - reference.at.front() + 1);
+  const double usual = of_one_repeat / (end - reference.at.front() + 1);
   std::size_t origin = first;
   double foreign = 0;
   for (std::size_t i = origin; i-- > 0;) {
@@ -146,11 +153,6 @@ double offset_in_repeat(const LevelPlan& plan, const Candidate& mark, double ref
   return offset;
 }
 
-struct Level {
-  LevelPlan plan;
-  std::vector<std::uint32_t> reference_at;
-};
-
 // The best candidate of a pool and those that alternate with it.
 struct Group {
   const Candidate* reference = nullptr;
@@ -224,22 +226,61 @@ LevelPlan outline(std::span<const Launch> launches, const Candidate& reference) 
 
 // Marks of one level that swap places (interleaved streams) too often for kAlternatingShare found a
 // second level of their own; it says nothing new.
-bool is_known(const std::vector<Level>& levels, const LevelPlan& plan) {
+std::vector<Level>::iterator find_known(std::vector<Level>& levels, const LevelPlan& plan) {
   const auto near = [](double a, double b) { return std::abs(a - b) <= 0.05 * std::max(a, b); };
-  return std::ranges::any_of(levels, [&](const Level& l) {
+  return std::ranges::find_if(levels, [&](const Level& l) {
     return near(l.plan.spacing, plan.spacing) &&
            near(static_cast<double>(l.plan.repeats), static_cast<double>(plan.repeats));
   });
 }
 
+// What a tracker counts in the learned piece, from the occurrences of its marks.
+std::uint64_t count_with(const LevelPlan& plan, std::span<const Candidate* const> members,
+                         std::size_t launches) {
+  std::vector<std::pair<std::uint32_t, std::size_t>> occurrences;
+  for (std::size_t i = 0; i < plan.marks.size(); ++i) {
+    const auto member = std::ranges::find_if(members, [&](const Candidate* c) {
+      return c->key == plan.marks[i].key && c->run == plan.marks[i].run;
+    });
+    for (const std::uint32_t at : (*member)->at) occurrences.emplace_back(at, i);
+  }
+  std::ranges::sort(occurrences);
+  LaunchTracker tracker(plan, 0, 2);
+  for (const auto& [at, mark] : occurrences) {
+    if (at > tracker.deadline()) tracker.on_deadline(0);
+    tracker.on_mark(mark, at, 0);
+  }
+  if (launches > tracker.deadline()) tracker.on_deadline(0);
+  tracker.on_stream_end(launches - 1, 0);
+  return tracker.completed();
+}
+
+// Where distances vary, or pauses lie between, the order of the marks may count better: what most
+// marks agree on is how often the repeat occurred.
+void count_by_order_if_better(Level& level, std::size_t launches) {
+  if (level.plan.ordered) return;
+  auto found = marks_in_turn(level, kSureTurns);
+  if (!found || found->marks.size() < kLeastInOrder) return;
+  LevelPlan ordered = level.plan;
+  ordered.marks = std::move(found->marks);
+  ordered.ordered = true;
+  const auto off = [&](const LevelPlan& plan) {
+    const std::uint64_t n = count_with(plan, level.members, launches);
+    return n < found->least ? found->least - n : n > found->most ? n - found->most : 0;
+  };
+  if (off(ordered) < off(level.plan)) level.plan = std::move(ordered);
+}
+
 // The level of a group, unless it is chance, covers little or is known.
 std::optional<Level> make_level(std::span<const Launch> launches, const Group& group,
-                                const std::vector<Level>& levels) {
+                                std::vector<Level>& levels) {
   const Candidate& reference = *group.reference;
   LevelPlan plan = outline(launches, reference);
   const bool enough =
       group.members.size() >= kLeastMarks && group.agreeing * (plan.repeats - 2) >= kLeastEvidence;
-  if (!enough || plan.coverage < kReportedCoverage || is_known(levels, plan)) return std::nullopt;
+  if (!enough || plan.coverage < kReportedCoverage || find_known(levels, plan) != levels.end()) {
+    return std::nullopt;
+  }
   plan.origin = find_origin(launches, group);
   const double reference_offset = first_offset(plan, reference);
   const double first_gap = reference.at[1] - reference.at[0];
@@ -251,14 +292,20 @@ std::optional<Level> make_level(std::span<const Launch> launches, const Group& g
     return member.mark->regular >= least_regular;
   });
   const bool clean_ones = static_cast<std::size_t>(clean) >= kLeastChosen;
+  Level level;
+  level.reference = &reference;
   std::vector<Mark> marks;
   for (const Group::Member& member : group.members) {
+    const double offset =
+        offset_in_repeat(plan, *member.mark, reference_offset, member.lag, inserted);
+    level.members.push_back(member.mark);
+    level.offsets.push_back(offset);
     if (clean_ones && member.mark->regular < least_regular) continue;
-    marks.push_back({member.mark->key, member.mark->run,
-                     offset_in_repeat(plan, *member.mark, reference_offset, member.lag, inserted)});
+    marks.push_back({member.mark->key, member.mark->run, offset});
   }
   plan.marks = choose_marks(std::move(marks), plan);
-  return Level{std::move(plan), reference.at};
+  level.plan = std::move(plan);
+  return level;
 }
 
 std::vector<Level> make_levels(std::span<const Launch> launches,
@@ -280,52 +327,7 @@ std::vector<Level> make_levels(std::span<const Launch> launches,
     }
     begin = end;
   }
-  std::ranges::stable_sort(levels, {}, [](const Level& l) { return l.plan.spacing; });
   return levels;
-}
-
-// Whether `outer` holds the same small number of `inner` repeats nearly every time.
-bool nests(const Level& inner, const Level& outer, std::uint32_t most) {
-  std::vector<std::uint32_t> counts;
-  auto next = std::ranges::lower_bound(inner.reference_at, outer.reference_at.front());
-  for (std::size_t i = 0; i + 1 < outer.reference_at.size(); ++i) {
-    std::uint32_t inside = 0;
-    for (; next != inner.reference_at.end() && *next < outer.reference_at[i + 1]; ++next) ++inside;
-    counts.push_back(inside);
-  }
-  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
-  std::ranges::nth_element(counts, middle);
-  const double median = *middle;
-  // One lost record makes the number differ by one.
-  const auto same =
-      std::ranges::count_if(counts, [&](std::uint32_t n) { return std::abs(n - median) <= 1; });
-  return median >= 2 && median <= most &&
-         static_cast<double>(same) >= kAlternatingShare * static_cast<double>(counts.size());
-}
-
-double period_s(std::span<const Launch> launches, const Level& level) {
-  const auto& at = level.reference_at;
-  return static_cast<double>(launches[at.back()].t_ns - launches[at.front()].t_ns) * 1e-9 /
-         static_cast<double>(at.size() - 1);
-}
-
-std::optional<std::size_t> choose_counted(std::span<const Launch> launches,
-                                          const std::vector<Level>& levels) {
-  const auto full =
-      std::ranges::find_if(levels, [](const Level& l) { return l.plan.coverage >= kFullCoverage; });
-  if (full == levels.end()) {
-    const auto widest =
-        std::ranges::max_element(levels, {}, [](const Level& l) { return l.plan.coverage; });
-    if (widest == levels.end() || widest->plan.coverage < kCountedCoverage) return std::nullopt;
-    return static_cast<std::size_t>(widest - levels.begin());
-  }
-  auto counted = full;
-  for (auto l = full + 1; l != levels.end(); ++l) {
-    const bool too_short = period_s(launches, *counted) < kShortestStep_s;
-    const auto most = too_short ? static_cast<std::uint32_t>(launches.size()) : kMostInner;
-    if (l->plan.coverage >= kFullCoverage && nests(*counted, *l, most)) counted = l;
-  }
-  return static_cast<std::size_t>(counted - levels.begin());
 }
 
 bool is_firm(const LevelPlan& plan) {
@@ -339,21 +341,60 @@ void keep_the_widest(std::vector<Level>& levels) {
   }
 }
 
+void sort_by_spacing(std::vector<Level>& levels) {
+  std::ranges::stable_sort(levels, {}, [](const Level& l) { return l.plan.spacing; });
+}
+
+// A level that is known by distance is replaced when it accounts for more by order.
+void add_turns(std::span<const Launch> launches, std::span<const Candidate* const> candidates,
+               std::size_t run, std::vector<Level>& levels) {
+  for (Level& level : find_turns(launches, candidates, run)) {
+    const auto known = find_known(levels, level.plan);
+    if (known == levels.end()) {
+      levels.push_back(std::move(level));
+    } else if (known->plan.coverage < kFullCoverage && level.plan.coverage > known->plan.coverage) {
+      *known = std::move(level);
+    }
+  }
+  sort_by_spacing(levels);
+}
+
 }  // namespace
 
 LaunchStructure learn_structure(std::span<const Launch> launches) {
   LaunchStructure structure;
-  std::vector<Candidate> candidates;
+  std::vector<Candidate> candidates, irregular;
   for (std::size_t run = 0; run < kRunLengths.size(); ++run) {
-    const bool longer_may_help = collect_candidates(launches, run, candidates);
+    const bool longer_may_help =
+        collect_candidates(launches, run, candidates, run <= 1 ? &irregular : nullptr);
     // Pairs tell where one loop hands over to another, so they are always worth it; longer runs
     // only when shorter ones leave the stream unexplained or marked by a few launches only.
     if (run == 0 && longer_may_help) continue;
     auto levels = make_levels(launches, candidates);
     keep_the_widest(levels);
+    sort_by_spacing(levels);
+    std::vector<const Candidate*> all;
+    for (const auto* some : {&candidates, &irregular}) {
+      for (const Candidate& c : *some) all.push_back(&c);
+    }
+    add_turns(launches, all, 0, levels);
     structure.counted = choose_counted(launches, levels);
+    const auto accounted_for = [&] {
+      return structure.counted && levels[*structure.counted].plan.coverage >= kFullCoverage;
+    };
+    if (!accounted_for()) {
+      add_turns(launches, all, 1, levels);
+      structure.counted = choose_counted(launches, levels);
+    }
+    if (!structure.counted) {
+      if (auto blocks = find_blocks(launches, all)) {
+        structure.counted = levels.size();
+        levels.push_back(std::move(*blocks));
+      }
+    }
+    if (structure.counted) count_by_order_if_better(levels[*structure.counted], launches.size());
     structure.levels.clear();
-    const bool explained = structure.counted && is_firm(levels[*structure.counted].plan);
+    const bool explained = accounted_for() && is_firm(levels[*structure.counted].plan);
     for (Level& level : levels) structure.levels.push_back(std::move(level.plan));
     if (explained || !longer_may_help) break;
   }

@@ -54,8 +54,10 @@ struct Mark {
   std::uint64_t key = 0;
   std::size_t run = 0;  // index in kRunLengths
   double offset = 0;
+  std::size_t group = 0;  // which kind of repeat it marks, where there are several
 };
 
+// A level is counted by the distance of its marks, or, where that varies, by their order.
 struct LevelPlan {
   double spacing = 0;       // launches per repeat, median
   double shortest = 0;      // 10th percentile of the spacings that count as one repeat
@@ -63,6 +65,8 @@ struct LevelPlan {
   std::vector<Mark> marks;  // by offset; the last one is nearest the end of the repeat
   double coverage = 0;      // share of all launches that lie in the repeats
   std::size_t repeats = 0;  // occurrences of the reference mark
+  bool ordered = false;     // the marks take turns, in their order here
+  std::size_t groups = 1;   // kinds of repeats, each with marks of its own; of ordered levels
 };
 
 struct LaunchStructure {

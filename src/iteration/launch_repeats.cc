@@ -25,6 +25,13 @@ constexpr double kSilentSpacings = 64;
 constexpr double kLeastSilence = 4096;
 constexpr double kTrustedCoverage = 0.7;
 constexpr std::uint64_t kWellKnown = 64;
+// A loop this much faster than the next one was no training.
+constexpr double kStartUpPeriod = 0.1;
+// A loop with less than this share of the launches and the time of the one before is its
+// validation.
+constexpr double kValidationShare = 0.5;
+// The loop before comes back when the one that took over has been silent for so many repeats.
+constexpr double kReturnAfter = 2;
 // Launches kept since the last counted mark: 1 MiB.
 constexpr std::size_t kMostRemembered = std::size_t{1} << 16;
 // Spacings that differ by less are the same repeat, learned again.
@@ -35,6 +42,8 @@ struct Epoch {
   std::vector<LaunchTracker> trackers;
   std::optional<std::size_t> counted;
   std::uint64_t before = 0;  // iterations of other loops; modulo 2^64, so it may be "negative"
+  bool aside = false;        // a validation of the loop before: its iterations are not counted
+  bool doubtful = false;     // a later look at more launches did not find it again
   bool uses_run[kRunLengths.size()] = {};
   std::uint64_t next_deadline = LaunchTracker::kNoDeadline;
 
@@ -53,7 +62,7 @@ struct Epoch {
   void on_key(std::uint64_t key, std::uint64_t position, std::int64_t t_ns);
   const LaunchTracker* counted_tracker() const { return counted ? &trackers[*counted] : nullptr; }
   std::uint64_t completed() const { return counted ? trackers[*counted].completed() : 0; }
-  std::uint64_t in_all() const { return before + completed(); }
+  std::uint64_t in_all() const { return before + (aside ? 0 : completed()); }
   std::size_t memory_bytes() const;
 };
 
@@ -107,6 +116,19 @@ std::size_t Epoch::memory_bytes() const {
   return bytes;
 }
 
+// Launches in the counted repeats.
+double work_of(const Epoch& epoch) {
+  const LaunchTracker* tracker = epoch.counted_tracker();
+  return tracker == nullptr ? 0 : static_cast<double>(tracker->completed()) * tracker->spacing();
+}
+
+// A forward pass has about a third of the launches of a training step, and of its time.
+bool is_validation(const LaunchTracker& loop, const LaunchTracker& training) {
+  const auto loop_s = loop.period_s(), training_s = training.period_s();
+  return loop.spacing() < kValidationShare * training.spacing() && loop_s && training_s &&
+         *loop_s < kValidationShare * *training_s;
+}
+
 }  // namespace
 
 class LaunchRepeats::Impl {
@@ -126,8 +148,11 @@ class LaunchRepeats::Impl {
   void buffer(const Launch& launch);
   void remember(const Launch& launch, std::uint64_t position);
   void learn();
+  void doubt();
   void replay(Epoch& epoch) const;
   void adopt(Epoch epoch);
+  std::uint64_t counted_until_now(const LaunchTracker& next) const;
+  void resume_dormant();
   void watch_for_change();
   void start_learning();
   void stop_learning();
@@ -142,6 +167,7 @@ class LaunchRepeats::Impl {
   // The one before: a program that returns from validation goes on with its old counters.
   Epoch dormant_;
   std::uint64_t dormant_completed_ = 0;
+  std::uint64_t active_then_ = 0;  // completed by the active one when dormant_completed_ was noted
   std::uint64_t generation_ = 0;
 
   bool learning_ = true;
@@ -204,10 +230,26 @@ void LaunchRepeats::Impl::buffer(const Launch& launch) {
 
 void LaunchRepeats::Impl::learn() {
   const LaunchStructure structure = learn_structure(buffer_);
-  if (!structure.counted) return;
+  if (!structure.counted) {
+    doubt();
+    return;
+  }
   Epoch found(structure, buffer_first_, options_.recent_ends);
   replay(found);
   adopt(std::move(found));
+}
+
+// A later look at more launches did not find what is counted. Where it did not even account for the
+// stream it was chance, and it is better to know nothing.
+void LaunchRepeats::Impl::doubt() {
+  const LaunchTracker* tracker = active_.counted_tracker();
+  if (tracker == nullptr || lost_) return;
+  active_.doubtful = true;
+  const double accounted_for = static_cast<double>(tracker->completed()) * tracker->spacing();
+  if (buffer_first_ > 0 || accounted_for >= kTrustedCoverage * static_cast<double>(launches_))
+    return;
+  active_ = Epoch{};
+  ++generation_;
 }
 
 void LaunchRepeats::Impl::replay(Epoch& epoch) const {
@@ -218,12 +260,23 @@ void LaunchRepeats::Impl::replay(Epoch& epoch) const {
   }
 }
 
+// Iterations of the loops before one that takes over. Loops of a start-up (a compiler that tries
+// kernels) repeat much faster than what they prepare, or do not last.
+std::uint64_t LaunchRepeats::Impl::counted_until_now(const LaunchTracker& next) const {
+  const auto then_s = active_.counted_tracker()->period_s();
+  const auto now_s = next.period_s();
+  const bool much_faster = then_s && now_s && *then_s < kStartUpPeriod * *now_s;
+  return much_faster || active_.doubtful ? active_.before : active_.in_all();
+}
+
 void LaunchRepeats::Impl::adopt(Epoch epoch) {
   const LaunchTracker* before = active_.counted_tracker();
   const LaunchTracker* now = epoch.counted_tracker();
-  // A part of a repeat that has been counted often is no news.
+  // A part of a repeat that has been counted often is no news, unless it accounts for more by now.
+  const auto buffered = static_cast<double>(buffer_.size());
   if (before != nullptr && !lost_ && before->coverage() >= kTrustedCoverage &&
-      before->completed() >= kWellKnown &&
+      before->coverage() >= now->coverage() && before->completed() >= kWellKnown &&
+      static_cast<double>(before->completed()) * before->spacing() >= now->coverage() * buffered &&
       now->spacing() < (1 - kSameSpacing) * before->spacing()) {
     return;
   }
@@ -232,26 +285,48 @@ void LaunchRepeats::Impl::adopt(Epoch epoch) {
                     now->completed() >= before->completed();
   if (before != nullptr && !same) ++generation_;
   // Learned from the start of the loop: what was counted in it until now is counted again.
-  epoch.before = buffer_first_ == 0 ? 0 : lost_ ? active_.in_all() : active_.before;
+  epoch.before = buffer_first_ == 0 ? 0 : lost_ ? counted_until_now(*now) : active_.before;
   if (lost_ && before->coverage() >= kTrustedCoverage) {
     dormant_ = std::move(active_);
     dormant_completed_ = dormant_.completed();
+    epoch.aside =
+        !dormant_.aside && is_validation(*epoch.counted_tracker(), *dormant_.counted_tracker());
   }
   lost_ = false;
   active_ = std::move(epoch);
+  active_then_ = active_.completed();
 }
 
-// Goes back to the epoch before when that one counts again, and looks for a new one when the
+void LaunchRepeats::Impl::resume_dormant() {
+  const std::uint64_t since = dormant_.aside ? 0 : dormant_.completed() - dormant_completed_;
+  const std::uint64_t in_all = active_.in_all() + since;
+  std::swap(active_, dormant_);
+  active_.before = in_all - (active_.aside ? 0 : active_.completed());
+  dormant_completed_ = dormant_.completed();
+  active_then_ = active_.completed();
+  ++generation_;
+  lost_ = false;
+  stop_learning();
+}
+
+// Goes back to the epoch before when only that one counts, and looks for a new one when the
 // counted repeat has fallen silent.
 void LaunchRepeats::Impl::watch_for_change() {
   if (dormant_.completed() >= dormant_completed_ + 2) {
-    const std::uint64_t in_all = active_.in_all() + dormant_.completed() - dormant_completed_;
-    std::swap(active_, dormant_);
-    active_.before = in_all - active_.completed();
-    dormant_completed_ = dormant_.completed();
-    ++generation_;
-    lost_ = false;
-    stop_learning();
+    const LaunchTracker* then = dormant_.counted_tracker();
+    const LaunchTracker* now = active_.counted_tracker();
+    const auto silent = static_cast<double>(launches_ - now->last_mark_position());
+    // They may share marks: a validation has those of the forward pass.
+    if (then->spacing() > now->spacing() || silent > kReturnAfter * now->spacing()) {
+      resume_dormant();
+    } else if (active_.completed() > active_then_ + 1) {
+      dormant_completed_ = dormant_.completed();
+    }
+  }
+  if (dormant_.completed() == dormant_completed_) active_then_ = active_.completed();
+  // A loop that has become longer than what came before it is no validation of that.
+  if (active_.aside && dormant_.counted && work_of(active_) > work_of(dormant_)) {
+    active_.aside = false;
   }
   const LaunchTracker* tracker = active_.counted_tracker();
   if (tracker == nullptr) return;
@@ -259,8 +334,11 @@ void LaunchRepeats::Impl::watch_for_change() {
   const double patience = std::max(kLeastSilence, kSilentSpacings * tracker->spacing());
   if (!lost_ && silence > patience) {
     lost_ = true;
-    // A repeat that never covered the stream was a part of something longer: keep what we have.
-    if (!learning_ || tracker->coverage() >= kTrustedCoverage) start_learning();
+    // A repeat that never covered the stream, or was seen a few times only, was a part of something
+    // longer: keep what we have.
+    const bool trusted =
+        tracker->coverage() >= kTrustedCoverage && tracker->completed() >= kWellKnown;
+    if (!learning_ || trusted) start_learning();
   } else if (lost_ && silence <= 1) {  // it was a long pause
     lost_ = false;
     if (tracker->coverage() >= kTrustedCoverage) stop_learning();

@@ -26,7 +26,7 @@ namespace gpoeo::iteration {
 
 struct LaunchRepeatsOptions {
   // Launches kept while structure is being learned, 16 bytes each, and for a moment while learning
-  // about 30 bytes each; all of it is given back when the structure is known. A repeat longer than
+  // 30 to 55 bytes each; all of it is given back when the structure is known. A repeat longer than
   // a third of this is not found.
   std::size_t max_buffered_launches = std::size_t{1} << 20;
   // End times kept for each level, newest last.

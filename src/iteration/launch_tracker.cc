@@ -32,6 +32,12 @@ LaunchTracker::LaunchTracker(const LevelPlan& plan, std::uint64_t first_launch,
       start_(origin_ - plan.spacing),
       last_mark_position_(first_launch + plan.origin) {
   for (const Mark& mark : plan.marks) marks_.push_back({mark.offset, -spacing_, 0});
+  if (plan.ordered) {
+    std::vector<std::size_t> places(plan.groups, 0);
+    for (const Mark& mark : plan.marks) turns_.push_back({mark.group, places[mark.group]++});
+    for (const std::size_t marks : places) counters_.emplace_back(marks);
+    return;
+  }
   const double launches_after = spacing_ - 1 - plan.marks.back().offset;
   tail_ = static_cast<std::uint64_t>(
       std::max(0.0, std::floor(launches_after * plan.shortest / plan.spacing)));
@@ -60,7 +66,17 @@ std::optional<std::uint64_t> LaunchTracker::place(const MarkState& mark, double 
   return current_;
 }
 
+void LaunchTracker::on_turn(std::size_t which, std::uint64_t position, std::int64_t t_ns) {
+  const Turn& turn = turns_[which];
+  TurnCounter& counter = counters_[turn.group];
+  const bool is_last = turn.place + 1 == counter.marks();
+  if (counter.on_mark(turn.place)) complete(completed_ + 1, is_last ? t_ns : last_mark_ns_);
+  last_mark_position_ = position;
+  last_mark_ns_ = t_ns;
+}
+
 void LaunchTracker::on_mark(std::size_t which, std::uint64_t position, std::int64_t t_ns) {
+  if (!turns_.empty()) return on_turn(which, position, t_ns);
   const double at = static_cast<double>(position);
   if (at < origin_) return;
   MarkState& mark = marks_[which];
@@ -112,6 +128,12 @@ void LaunchTracker::complete(std::uint64_t number, std::int64_t t_ns) {
 }
 
 void LaunchTracker::on_stream_end(std::uint64_t position, std::int64_t t_ns) {
+  if (!turns_.empty()) {
+    for (TurnCounter& counter : counters_) {
+      if (counter.on_stream_end()) complete(completed_ + 1, t_ns);
+    }
+    return;
+  }
   const double launches = static_cast<double>(position) + 1 - start_;
   const bool marked = 2 * seen_in_current_ >= marks_.size();
   if (current_ > completed_ && marked && launches >= kNearlyAll * shortest_) {

@@ -6,7 +6,8 @@
 // lost mark is made up for by the others, one of them out of phase is an extra launch. After a
 // pause (launches of other kinds) the loop locks again on the next marks and counts one repeat,
 // however long the pause was. Order among marks does not matter, so interleaved streams may swap
-// them.
+// them. Levels whose repeats vary too much in length for that are counted by the order of their
+// marks (turn_counter.h).
 //
 // Thread rule: one thread at a time.
 #pragma once
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "iteration/launch_marks.h"
+#include "iteration/turn_counter.h"
 
 namespace gpoeo::iteration {
 
@@ -55,6 +57,7 @@ class LaunchTracker {
 
   // The number of the repeat that a mark at `at` belongs to; nothing for an extra launch.
   std::optional<std::uint64_t> place(const MarkState& mark, double at);
+  void on_turn(std::size_t which, std::uint64_t position, std::int64_t t_ns);
   void begin_repeat(std::uint64_t number, double start);
   void complete(std::uint64_t number, std::int64_t t_ns);
 
@@ -62,11 +65,16 @@ class LaunchTracker {
   double shortest_;
   double coverage_;
   double origin_;
-  std::uint64_t tail_;  // launches from the last mark to the end of the repeat
+  std::uint64_t tail_ = 0;  // launches from the last mark to the end of the repeat
   std::size_t recent_ends_;
   std::vector<MarkState> marks_;
-  std::uint64_t current_ = 0;  // number of the repeat under way
-  double start_;               // its first position
+  struct Turn {
+    std::size_t group = 0, place = 0;
+  };
+  std::vector<Turn> turns_;            // of each mark; empty when distances are counted
+  std::vector<TurnCounter> counters_;  // of each group
+  std::uint64_t current_ = 0;          // number of the repeat under way
+  double start_;                       // its first position
   std::size_t seen_in_current_ = 0;
   std::size_t out_of_phase_ = 0;  // marks in a row
   std::uint64_t completed_ = 0;

@@ -51,7 +51,7 @@ std::optional<Candidate> as_candidate(std::span<const std::uint32_t> at) {
 // more so, as all spacings are multiples of the loop), so those of one count are believed only if
 // most of them are regular.
 bool collect_candidates(std::span<const Launch> launches, std::size_t run,
-                        std::vector<Candidate>& out) {
+                        std::vector<Candidate>& out, std::vector<Candidate>* irregular) {
   const Occurrences occurrences(launches, run);
   const std::size_t stride = occurrences.size() / kMostCandidates + 1;
   std::array<std::size_t, kSafeRepeats> all{}, regular{};
@@ -64,7 +64,11 @@ bool collect_candidates(std::span<const Launch> launches, std::size_t run,
       ++all[at.size()];
       regular[at.size()] += candidate.has_value();
     }
-    if (!candidate) continue;
+    if (!candidate) {
+      if (irregular == nullptr || at.size() < kSafeRepeats) continue;
+      irregular->push_back({.key = occurrences.key(i), .run = run, .at = {at.begin(), at.end()}});
+      continue;
+    }
     candidate->key = occurrences.key(i);
     candidate->run = run;
     candidate->at.assign(at.begin(), at.end());

@@ -25,10 +25,11 @@ struct Candidate {
   std::vector<std::uint32_t> at;  // index of the last launch of each occurrence
 };
 
-// Appends the runs of kRunLengths[run] launches that are regular; says whether longer runs are
+// Appends the runs of kRunLengths[run] launches that are regular to `out`, and those that are not
+// but occur kSafeRepeats times and more to `irregular`, if given. Says whether longer runs are
 // worth a look.
 bool collect_candidates(std::span<const Launch> launches, std::size_t run,
-                        std::vector<Candidate>& out);
+                        std::vector<Candidate>& out, std::vector<Candidate>* irregular = nullptr);
 
 struct Alternation {
   double share = 0;  // of the spacings of `a` that hold `b` exactly once

@@ -396,8 +396,8 @@ def detector():
 def wgan():
     """Five critic updates with a gradient penalty for each update of the generator."""
     generator, critic = small_mlp([32, 128, 128, 64]), small_mlp([64, 128, 128, 1])
-    g_opt = torch.optim.Adam(generator.parameters(), lr=1e-4, betas=(0, 0.9))
-    c_opt = torch.optim.Adam(critic.parameters(), lr=1e-4, betas=(0, 0.9))
+    g_opt = torch.optim.Adam(generator.parameters(), lr=1e-4, betas=(0.0, 0.9))
+    c_opt = torch.optim.Adam(critic.parameters(), lr=1e-4, betas=(0.0, 0.9))
     while True:
         for _ in range(5):
             real = torch.randn(64, 64, device=device)
