@@ -17,42 +17,25 @@
 #pragma once
 
 #include "policy/policy.h"
+#include "/tmp/pol/knob.h"
 
 namespace gpoeo::policy {
 
 struct ConstrainedSearchOptions {
   double tolerance = 0.0045;
   double tail_sigmas = 1.5;
-  double hold_sigmas = 0.0;    // a setting is held with so many errors to spare
-  double stay_sigmas = -1.0;   // and kept with so many
-  double hysteresis = 0.005;   // expected gain for which a held setting is left
+  double stay_sigmas = -1.0;  // a held setting is kept with so many errors to spare
   double least_saving = 0.01;  // below this there is nothing to gain: default clocks
   double settle_s = 0.7;       // after each change of clocks
-  double probe_error = 0.004;  // what it measures time to, drift included
-  double probe_energy_error = 0.005;
-  double write_cost_s = 3;  // what changing clocks costs, in seconds at default clocks
-  double least_horizon_s = 300;
-  double most_horizon_s = 1200;
+  double write_price_s = knob("WP", 0.6);
+  double shortest_job_s = knob("SJ", 120);
   // Of the energy used so far, or of that of so short a job, may be lost by looking.
   double most_loss = 0.0045;
-  double shortest_job_s = 120;
-  double downside_sigmas = 1.2;
-  double urgent_gain = 0.015;   // expected gain for which the pace does not matter
-  double hopeful_sigmas = 1.3;  // a setting is looked at only when so many errors could save it
+  double downside_sigmas = knob("DS", 2);
   double baseline_share = 0.5;  // of the limit; default clocks must be known to that
   double furthest_step = 0.65;  // of the lowest level looked at; no setting below it is tried
-  std::size_t most_probes = 16;
-  std::size_t free_moves = 2;  // made at once; later ones ever rarer
-  double pace_s = 6;
-  double pace_growth = 2.2;
-  std::size_t most_looks = 2;           // at one setting before it is held or left ...
-  double look_again_s = 40;             // ... for so long, times the looks there were
-  double first_baseline_after_s = 200;  // the second baseline; later ones ever rarer
-  double baseline_growth = 5;
-  double least_baseline_gap_s = 100;  // times the baselines there were
-  double baseline_s = 6;              // what one takes, settling included
-  double baseline_error = 0.0042;     // of one of them, drift included
-  double longest_baseline_s = 900;
+  double second_baseline_s = knob("SB", 300);
+  double baseline_age = knob("BA", .85);
 };
 
 class ConstrainedSearch final : public Policy {
