@@ -55,16 +55,18 @@ Decision ConstrainedSearch::decide(const Problem& problem,
   // What is claimed at the end rests on default clocks, and a job changes: they are measured again
   // now and then in any case.
   const double age_s = log.blocks.back().at_s - log.last_baseline_s;
-  if (hold != 0 && age_s > std::max(options_.second_baseline_s, options_.baseline_age * log.measured_s)) {
+  if (hold != 0 &&
+      age_s > std::max(options_.second_baseline_s, options_.baseline_age * log.measured_s)) {
     return at(Purpose::kBaseline, {}, outlook.goal(0), "fresh baseline");
   }
   const Outlook::Measurement next = outlook.best_measurement(hold);
   if (next.profit > 0) {
     if (next.candidate == 0) {
-      return at(Purpose::kBaseline, {}, outlook.goal(0, next.length), "default clocks decide what may be held");
+      return at(Purpose::kBaseline, {}, outlook.goal(0, next.length),
+                "default clocks decide what may be held");
     }
-    return at(Purpose::kProbe, candidates[next.candidate].setting, outlook.goal(next.candidate, next.length),
-              outlook.expectation(next.candidate));
+    return at(Purpose::kProbe, candidates[next.candidate].setting,
+              outlook.goal(next.candidate, next.length), outlook.expectation(next.candidate));
   }
   if (hold == 0 && log.probes == 0) {
     if (const std::size_t k = outlook.check(); k != 0) {

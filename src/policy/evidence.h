@@ -36,7 +36,7 @@ struct EvidenceLog {
   double measured_s = 0;         // in all
   // Relative variance of a mean over one second; over n seconds it is this over n.
   double time_noise = 0, power_noise = 0;
-  std::vector<Looks> looks;      // for each candidate
+  std::vector<Looks> looks;  // for each candidate
 };
 
 inline constexpr std::size_t kMostBlocks = 48;

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
 #include "policy/posterior.h"
-#include "/tmp/pol/knob.h"
 namespace gpoeo::policy {
 namespace {
 
@@ -23,6 +23,8 @@ constexpr double kDarkError = 0.10;
 // So many measurements are weighed in full, those that promise most by themselves. Neighbours teach
 // much the same.
 constexpr std::size_t kWeighed = 10;
+// A look may be so many times as long as usual.
+constexpr std::array kLengths = {1.0, 3.0, 9.0, 27.0};
 
 double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
 double normal_pdf(double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi); }
@@ -76,14 +78,14 @@ Outlook::Measurement Outlook::best_measurement(std::size_t hold) const {
   std::vector<Measurement> promising;
   for (std::size_t k = 1; k < candidates_.size(); ++k) {
     if (k == hold || !reachable(k) || !affordable(k)) continue;
-    const double profit = own_profit(k, hold);
-    promising.push_back({k, profit});
+    promising.push_back({k, own_profit(k, hold)});
   }
   const std::size_t weighed = std::min(kWeighed, promising.size());
   std::ranges::partial_sort(promising, promising.begin() + static_cast<std::ptrdiff_t>(weighed),
                             std::greater{}, &Measurement::profit);
   Measurement best;
-  if (hold != 0 || log_.probes > 0) best = weigh(0, hold);
+  // Before anything else was looked at there is nothing to compare with.
+  if (log_.probes > 0) best = weigh(0, hold);
   for (std::size_t i = 0; i < weighed; ++i) {
     const Measurement m = weigh(promising[i].candidate, hold);
     if (m.profit > best.profit) best = m;
@@ -105,7 +107,8 @@ bool Outlook::dark(std::size_t k) const { return beliefs_[k].time_error > kDarkE
 
 MeasureGoal Outlook::goal(std::size_t k, double length) const {
   MeasureGoal goal = k == 0 ? kFreshBaseline : dark(k) ? kGlance : kProbe;
-  goal.least_iterations = static_cast<std::size_t>(length * static_cast<double>(goal.least_iterations));
+  goal.least_iterations =
+      static_cast<std::size_t>(length * static_cast<double>(goal.least_iterations));
   goal.least = goal.least * length;
   goal.longest = goal.longest * length;
   goal.precision /= std::sqrt(length);
@@ -120,7 +123,8 @@ std::string Outlook::expectation(std::size_t k) const {
 
 void Outlook::find_reach() {
   reach_.resize(candidates_.back().line + 1);
-  reach_[0].lowest_good = 1.0;  // the default's line is good at the default, whatever else was found
+  reach_[0].lowest_good =
+      1.0;  // the default's line is good at the default, whatever else was found
   for (std::size_t k = 1; k < candidates_.size(); ++k) {
     if (log_.looks[k].windows == 0) continue;
     Reach& reach = reach_[candidates_[k].line];
@@ -141,7 +145,7 @@ bool Outlook::reachable(std::size_t k) const {
   return above && c.level >= *above;
 }
 
-double Outlook::horizon_s() const { return std::max(log_.measured_s, options_.shortest_job_s); }
+double Outlook::horizon_s() const { return std::max(log_.measured_s, options_.least_horizon_s); }
 
 // What may be lost by looking: a small share of what was run already, and what was gained by now. A
 // job that ends early must not have lost by us.
@@ -151,7 +155,8 @@ double Outlook::allowance_s() const {
     const Belief& b = beliefs_[e.candidate];
     gained += e.span_s * (1 - std::exp(b.time + b.power));
   }
-  return options_.most_loss * horizon_s() + (gained > 0 ? 0.5 : 1) * gained;
+  return options_.most_loss * std::max(log_.measured_s, options_.shortest_job_s) +
+         (gained > 0 ? 0.5 : 1) * gained;
 }
 
 // That a look at `k` would not lose more than may be lost when things are as bad as may well be.
@@ -196,7 +201,8 @@ double Outlook::gain_of(std::size_t to, std::size_t hold, const Moves& moves) co
   const double moved = std::hypot(time_weight_ * time, power);
   const double better = worths_[hold].value - worths_[to].value;
   if (better < -4 * moved) return 0;
-  return expected_positive(better, moved) * admission(to, std::abs(moves.time[to]) * moves.per_time);
+  return expected_positive(better, moved) *
+         admission(to, std::abs(moves.time[to]) * moves.per_time);
 }
 
 // What a look at `k` is worth for holding `k` itself, told as if it were told exactly: for choosing
@@ -217,31 +223,33 @@ double Outlook::cost_s(std::size_t k, std::size_t hold, double length) const {
   return (options_.settle_s + length * window_seconds(k, beliefs_[k].time)) * (worse + slow);
 }
 
-// With the length that pays best.
+// With the length that pays best. A setting near the limit is told from one beyond it by a long
+// look only, and by many short ones none is ever worth its cost.
 Outlook::Measurement Outlook::weigh(std::size_t k, std::size_t hold) const {
   const double window_s = window_seconds(k, beliefs_[k].time);
   const Evidence& last = log_.blocks.back();
-  const Evidence look{.candidate = k,
-                      .at_s = last.at_s + 0.5 * (last.span_s + window_s),
-                      .span_s = window_s};
+  const Evidence look{
+      .candidate = k, .at_s = last.at_s + 0.5 * (last.span_s + window_s), .span_s = window_s};
   const Lesson time = beliefs_.time_lesson(look), power = beliefs_.power_lesson(look);
-  static const double share = knob("LS", .1);
-  const double most_length = std::min(27.0, share * log_.measured_s / window_s);
-  Measurement best{k, -1e9, 1};
-  for (double length = 1; length <= std::max(1.0, dark(k) ? 1 : most_length); length *= 3) {
+  // Going to the default clocks and back are two changes.
+  const double writes_s = (k == 0 ? 2 : 1) * options_.write_price_s;
+  const double longest = dark(k) ? 1 : options_.longest_look * log_.measured_s / window_s;
+  std::optional<Measurement> best;
+  for (const double length : kLengths) {
+    if (length > std::max(1.0, longest)) break;
     const double span_s = length * window_s;
-    const Moves moves{time.covariance, power.covariance,
-                      1 / std::sqrt(time.variance + log_.time_noise / span_s),
-                      1 / std::sqrt(power.variance + log_.power_noise / span_s)};
+    const Moves moves{.time = time.covariance,
+                      .power = power.covariance,
+                      .per_time = 1 / std::sqrt(time.variance + log_.time_noise / span_s),
+                      .per_power = 1 / std::sqrt(power.variance + log_.power_noise / span_s)};
     double gain = 0;
     for (std::size_t to = 1; to < candidates_.size(); ++to) {
       if (to != hold) gain = std::max(gain, gain_of(to, hold, moves));
     }
-    const double profit = horizon_s() * gain - cost_s(k, hold, length) -
-                          (k == 0 ? 2 : 1) * options_.write_price_s;
-    if (profit > best.profit) best = {k, profit, length};
+    const double profit = horizon_s() * gain - cost_s(k, hold, length) - writes_s;
+    if (!best || profit > best->profit) best = {k, profit, length};
   }
-  return best;
+  return *best;
 }
 
 }  // namespace gpoeo::policy

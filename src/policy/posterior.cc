@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "policy/drift.h"
-#include "/tmp/pol/knob.h"
 
 namespace gpoeo::policy {
 namespace {
@@ -25,13 +24,34 @@ constexpr std::array kDriftScales = {DriftScale{0.25, 0.2}, DriftScale{1, 0.5}, 
 Eigen::Index eigen(std::size_t i) { return static_cast<Eigen::Index>(i); }
 double root(double variance) { return std::sqrt(std::max(0.0, variance)); }
 
+// Mean of the drift's variance over the usual, by how likely each scale makes `y`. Only lower
+// triangles count.
+double likely_drift(const Eigen::MatrixXd& still, const Eigen::MatrixXd& drift,
+                    const Eigen::VectorXd& y) {
+  std::array<double, kDriftScales.size()> likelihood{};
+  for (std::size_t s = 0; s < kDriftScales.size(); ++s) {
+    const Eigen::LLT<Eigen::MatrixXd> llt(still + kDriftScales[s].variance * drift);
+    const double fit = llt.matrixL().solve(y).squaredNorm();
+    const double volume = llt.matrixLLT().diagonal().array().log().sum();
+    likelihood[s] = std::log(kDriftScales[s].weight) - 0.5 * fit - volume;
+  }
+  const double most = std::ranges::max(likelihood);
+  double weights = 0;
+  double variance = 0;
+  for (std::size_t s = 0; s < kDriftScales.size(); ++s) {
+    const double weight = std::exp(likelihood[s] - most);
+    weights += weight;
+    variance += weight * kDriftScales[s].variance;
+  }
+  return variance / weights;
+}
+
 }  // namespace
 
 Posterior::Posterior(std::unique_ptr<const ResponsePrior> prior, std::size_t candidates,
                      std::span<const Evidence> evidence, double Evidence::*value,
                      double Evidence::*variance)
-    : prior_(std::move(prior)),
-      evidence_(evidence.begin(), evidence.end()) {
+    : prior_(std::move(prior)), evidence_(evidence.begin(), evidence.end()) {
   const std::size_t n = evidence_.size();
   std::vector<std::size_t> measured;
   for (const Evidence& e : evidence_) {
@@ -47,7 +67,7 @@ Posterior::Posterior(std::unique_ptr<const ResponsePrior> prior, std::size_t can
   }
   for (std::size_t c = 0; c < candidates; ++c) with_default_.push_back(prior_->covariance(c, 0));
 
-  Eigen::MatrixXd still(eigen(n), eigen(n)), drift(eigen(n), eigen(n));
+  Eigen::MatrixXd still = Eigen::MatrixXd::Zero(eigen(n), eigen(n)), drift = still;
   Eigen::VectorXd y(eigen(n));
   for (std::size_t i = 0; i < n; ++i) {
     y(eigen(i)) =
@@ -58,25 +78,7 @@ Posterior::Posterior(std::unique_ptr<const ResponsePrior> prior, std::size_t can
       drift(eigen(i), eigen(j)) = drift_covariance(evidence_[i], evidence_[j]);
     }
   }
-  static const bool adaptive = knob("ADAPT", 1) > 0;
-  if (adaptive) {
-  std::array<double, kDriftScales.size()> likelihood{};
-  for (std::size_t s = 0; s < kDriftScales.size(); ++s) {
-    const Eigen::LLT<Eigen::MatrixXd> llt(still + kDriftScales[s].variance * drift);
-    const double fit = llt.matrixL().solve(y).squaredNorm();
-    const double volume = llt.matrixLLT().diagonal().array().log().sum();
-    likelihood[s] = std::log(kDriftScales[s].weight) - 0.5 * fit - volume;
-  }
-  const double most = std::ranges::max(likelihood);
-  double weights = 0;
-  drift_variance_ = 0;
-  for (std::size_t s = 0; s < kDriftScales.size(); ++s) {
-    const double weight = std::exp(likelihood[s] - most);
-    weights += weight;
-    drift_variance_ += weight * kDriftScales[s].variance;
-  }
-  drift_variance_ /= weights;
-  }
+  drift_variance_ = likely_drift(still, drift, y);
   llt_.compute(still + drift_variance_ * drift);
 
   Eigen::MatrixXd cross(eigen(n), eigen(candidates));

@@ -52,11 +52,11 @@ class Posterior {
 
   std::unique_ptr<const ResponsePrior> prior_;
   std::vector<Evidence> evidence_;
-  double drift_variance_ = 1;          // over the usual
-  Eigen::MatrixXd rows_;               // prior covariance of each setting measured with each candidate
-  std::vector<Eigen::Index> row_of_;   // for each block
-  std::vector<double> with_default_;   // prior covariance of each candidate with the default
-  std::vector<double> variances_;      // posterior
+  double drift_variance_ = 1;  // over the usual
+  Eigen::MatrixXd rows_;       // prior covariance of each setting measured with each candidate
+  std::vector<Eigen::Index> row_of_;  // for each block
+  std::vector<double> with_default_;  // prior covariance of each candidate with the default
+  std::vector<double> variances_;     // posterior
   Eigen::LLT<Eigen::MatrixXd> llt_;
   Eigen::VectorXd shift_;
   Eigen::MatrixXd explained_;  // columns: what the evidence tells of each candidate

@@ -8,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "/tmp/pol/knob.h"
 namespace gpoeo::policy {
 namespace {
-const double knob_t = knob("KT",.008), knob_p = knob("KP",.015);
 
 // A quadratic in one coordinate, plus what a memory clock adds: ln ratio = (a + c gear) x + b x^2 +
 // d gear. Means and standard deviations of the coefficients cover the 19 A100 and 25 Titan X
@@ -30,7 +28,7 @@ struct ShapePrior {
   double default_sd;
 };
 // x = f_default / f - 1.
-const ShapePrior kTimeShape{.a = 0.40,
+constexpr ShapePrior kTimeShape{.a = 0.40,
                                 .a_sd = 0.40,
                                 .b = 0.0,
                                 .b_sd = 0.2,
@@ -43,10 +41,10 @@ const ShapePrior kTimeShape{.a = 0.40,
                                 .b_gear_correlation = 0.35,
                                 .line_sd = 0.05,
                                 .residual_sd = 0.012,
-                                .own_sd = 0.004,
-                                .default_sd = knob_t};
+                                .own_sd = 0.003,
+                                .default_sd = 0.008};
 // x = 1 - f / f_default.
-const ShapePrior kPowerShape{.a = -1.5,
+constexpr ShapePrior kPowerShape{.a = -1.5,
                                  .a_sd = 0.8,
                                  .b = 1.3,
                                  .b_sd = 0.8,
@@ -59,8 +57,8 @@ const ShapePrior kPowerShape{.a = -1.5,
                                  .b_gear_correlation = 0,
                                  .line_sd = 0.06,
                                  .residual_sd = 0.012,
-                                 .own_sd = 0.008,
-                                 .default_sd = knob_p};
+                                 .own_sd = 0.004,
+                                 .default_sd = 0.015};
 
 constexpr double kResidualLength = 0.15;  // in ln level
 constexpr double kOtherLine = 0.3;        // how much of a residual two memory clocks share
