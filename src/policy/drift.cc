@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/drift.h"
 
-#include <array>
 #include <cmath>
 
 namespace gpoeo::policy {
 namespace {
-
-struct DriftShape {
-  double sd, tau_s;
-};
-constexpr std::array kDrifts = {DriftShape{0.003, 60}, DriftShape{0.002, 900}};
 
 // What is left of the process' standard deviation in its mean over `span_s`.
 double shrink(double span_s, double tau_s) {
@@ -21,11 +15,18 @@ double shrink(double span_s, double tau_s) {
 
 }  // namespace
 
-double drift_covariance(const Evidence& a, const Evidence& b) {
+DriftMean drift_mean(const Evidence& block) {
+  DriftMean mean{.at_s = block.at_s};
+  for (std::size_t i = 0; i < kDrifts.size(); ++i) {
+    mean.sd[i] = kDrifts[i].sd * shrink(block.span_s, kDrifts[i].tau_s);
+  }
+  return mean;
+}
+
+double drift_covariance(const DriftMean& a, const DriftMean& b) {
   double sum = 0;
-  for (const DriftShape& d : kDrifts) {
-    sum += d.sd * d.sd * shrink(a.span_s, d.tau_s) * shrink(b.span_s, d.tau_s) *
-           std::exp(-std::abs(a.at_s - b.at_s) / d.tau_s);
+  for (std::size_t i = 0; i < kDrifts.size(); ++i) {
+    sum += a.sd[i] * b.sd[i] * std::exp(-std::abs(a.at_s - b.at_s) / kDrifts[i].tau_s);
   }
   return sum;
 }

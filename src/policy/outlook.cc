@@ -194,13 +194,16 @@ double Outlook::admission(std::size_t k, double moved) const {
 }
 
 // What is expected to be gained by holding `to` once a look has moved what is believed, as a share
-// of energy. Whether it is let in and how much it then saves are taken to be independent.
-double Outlook::gain_of(std::size_t to, std::size_t hold, const Moves& moves) const {
+// of energy; 0 when that is surely less than `at_least`. Whether it is let in and how much it then
+// saves are taken to be independent.
+double Outlook::gain_of(std::size_t to, std::size_t hold, const Moves& moves,
+                        double at_least) const {
   const double time = (moves.time[to] - moves.time[hold]) * moves.per_time;
   const double power = (moves.power[to] - moves.power[hold]) * moves.per_power;
   const double moved = std::hypot(time_weight_ * time, power);
   const double better = worths_[hold].value - worths_[to].value;
-  if (better < -4 * moved) return 0;
+  constexpr double kMost = 0.4;  // E[max(0, x)] is at most max(0, mean) and so many sd
+  if (std::max(0.0, better) + kMost * moved <= at_least) return 0;
   return expected_positive(better, moved) *
          admission(to, std::abs(moves.time[to]) * moves.per_time);
 }
@@ -244,7 +247,7 @@ Outlook::Measurement Outlook::weigh(std::size_t k, std::size_t hold) const {
                       .per_power = 1 / std::sqrt(power.variance + log_.power_noise / span_s)};
     double gain = 0;
     for (std::size_t to = 1; to < candidates_.size(); ++to) {
-      if (to != hold) gain = std::max(gain, gain_of(to, hold, moves));
+      if (to != hold) gain = std::max(gain, gain_of(to, hold, moves, gain));
     }
     const double profit = horizon_s() * gain - cost_s(k, hold, length) - writes_s;
     if (!best || profit > best->profit) best = {k, profit, length};

@@ -74,7 +74,7 @@ class Outlook {
   double iteration_s(double log_time) const;
   double window_seconds(std::size_t k, double log_time) const;
   double admission(std::size_t k, double moved) const;
-  double gain_of(std::size_t to, std::size_t hold, const Moves& moves) const;
+  double gain_of(std::size_t to, std::size_t hold, const Moves& moves, double at_least) const;
   double own_profit(std::size_t k, std::size_t hold) const;
   double cost_s(std::size_t k, std::size_t hold, double length) const;
   Measurement weigh(std::size_t k, std::size_t hold) const;

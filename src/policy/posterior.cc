@@ -6,8 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "policy/drift.h"
-
 namespace gpoeo::policy {
 namespace {
 
@@ -51,10 +49,11 @@ double likely_drift(const Eigen::MatrixXd& still, const Eigen::MatrixXd& drift,
 Posterior::Posterior(std::unique_ptr<const ResponsePrior> prior, std::size_t candidates,
                      std::span<const Evidence> evidence, double Evidence::*value,
                      double Evidence::*variance)
-    : prior_(std::move(prior)), evidence_(evidence.begin(), evidence.end()) {
-  const std::size_t n = evidence_.size();
+    : prior_(std::move(prior)) {
+  const std::size_t n = evidence.size();
   std::vector<std::size_t> measured;
-  for (const Evidence& e : evidence_) {
+  for (const Evidence& e : evidence) {
+    drifts_.push_back(drift_mean(e));
     const auto at = std::ranges::find(measured, e.candidate);
     row_of_.push_back(at - measured.begin());
     if (at == measured.end()) measured.push_back(e.candidate);
@@ -71,11 +70,11 @@ Posterior::Posterior(std::unique_ptr<const ResponsePrior> prior, std::size_t can
   Eigen::VectorXd y(eigen(n));
   for (std::size_t i = 0; i < n; ++i) {
     y(eigen(i)) =
-        evidence_[i].*value - evidence_.front().*value - prior_->mean(evidence_[i].candidate);
+        evidence[i].*value - evidence.front().*value - prior_->mean(evidence[i].candidate);
     for (std::size_t j = 0; j <= i; ++j) {
-      still(eigen(i), eigen(j)) = kLevelVariance + prior_covariance(i, evidence_[j].candidate) +
-                                  (i == j ? evidence_[i].*variance : 0);
-      drift(eigen(i), eigen(j)) = drift_covariance(evidence_[i], evidence_[j]);
+      still(eigen(i), eigen(j)) = kLevelVariance + prior_covariance(i, evidence[j].candidate) +
+                                  (i == j ? evidence[i].*variance : 0);
+      drift(eigen(i), eigen(j)) = drift_covariance(drifts_[i], drifts_[j]);
     }
   }
   drift_variance_ = likely_drift(still, drift, y);
@@ -109,16 +108,17 @@ double Posterior::contrast_variance(std::size_t a, std::size_t b) const {
 
 Lesson Posterior::lesson(const Evidence& look) const {
   const std::size_t k = look.candidate;
-  Eigen::VectorXd with_look(eigen(evidence_.size()));
-  for (std::size_t i = 0; i < evidence_.size(); ++i) {
+  const DriftMean drift = drift_mean(look);
+  Eigen::VectorXd with_look(eigen(drifts_.size()));
+  for (std::size_t i = 0; i < drifts_.size(); ++i) {
     with_look(eigen(i)) = kLevelVariance + prior_covariance(i, k) +
-                          drift_variance_ * drift_covariance(evidence_[i], look);
+                          drift_variance_ * drift_covariance(drifts_[i], drift);
   }
   const Eigen::VectorXd known = llt_.matrixL().solve(with_look);
   const Eigen::VectorXd told = explained_.transpose() * known;
   Lesson lesson{.covariance = {},
                 .variance = std::max(0.0, kLevelVariance + prior_->covariance(k, k) +
-                                              drift_variance_ * drift_covariance(look, look) -
+                                              drift_variance_ * drift_covariance(drift, drift) -
                                               known.squaredNorm())};
   for (std::size_t c = 0; c < with_default_.size(); ++c) {
     lesson.covariance.push_back(prior_->covariance(c, k) - with_default_[k] - told(eigen(c)));

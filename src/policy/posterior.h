@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "policy/drift.h"
 #include "policy/evidence.h"
 #include "policy/response_prior.h"
 
@@ -44,16 +45,15 @@ class Posterior {
   Lesson lesson(const Evidence& look) const;
 
  private:
-  Eigen::MatrixXd covariance_of(std::span<const Evidence> evidence, double drift_scale) const;
   double covariance(std::size_t a, std::size_t b) const;
   double prior_covariance(std::size_t block, std::size_t candidate) const {
     return rows_(row_of_[block], static_cast<Eigen::Index>(candidate));
   }
 
   std::unique_ptr<const ResponsePrior> prior_;
-  std::vector<Evidence> evidence_;
-  double drift_variance_ = 1;  // over the usual
-  Eigen::MatrixXd rows_;       // prior covariance of each setting measured with each candidate
+  std::vector<DriftMean> drifts_;  // of each block
+  double drift_variance_ = 1;      // over the usual
+  Eigen::MatrixXd rows_;           // prior covariance of each setting measured with each candidate
   std::vector<Eigen::Index> row_of_;  // for each block
   std::vector<double> with_default_;  // prior covariance of each candidate with the default
   std::vector<double> variances_;     // posterior

@@ -77,10 +77,19 @@ double matern52(double distance) {
   return (1 + r + r * r / 3) * std::exp(-r);
 }
 
+std::vector<double> log_levels(std::span<const Candidate> candidates) {
+  std::vector<double> out;
+  for (const Candidate& c : candidates) out.push_back(std::log(c.level));
+  return out;
+}
+
 class GenericPrior final : public ResponsePrior {
  public:
   GenericPrior(std::span<const Candidate> candidates, const ShapePrior& shape, bool is_time)
-      : candidates_(candidates), shape_(shape), is_time_(is_time) {}
+      : candidates_(candidates),
+        log_levels_(log_levels(candidates)),
+        shape_(shape),
+        is_time_(is_time) {}
 
   double mean(std::size_t i) const override {
     const Candidate& c = candidates_[i];
@@ -100,7 +109,7 @@ class GenericPrior final : public ResponsePrior {
             shape_.b_gear_correlation * shape_.b_sd * (x * x * q.gear + y * y * p.gear));
     const bool same = p.line == q.line;
     if (same && p.line != 0) sum += square(shape_.line_sd);
-    const double near = matern52(std::log(p.level / q.level) / kResidualLength);
+    const double near = matern52((log_levels_[i] - log_levels_[j]) / kResidualLength);
     if (i == j) sum += square(i == 0 ? shape_.default_sd : shape_.own_sd);
     return sum + square(shape_.residual_sd) * near * (same ? 1 : kOtherLine);
   }
@@ -109,6 +118,7 @@ class GenericPrior final : public ResponsePrior {
   double coordinate(const Candidate& c) const { return is_time_ ? 1 / c.level - 1 : 1 - c.level; }
 
   std::span<const Candidate> candidates_;
+  std::vector<double> log_levels_;
   const ShapePrior& shape_;
   bool is_time_;
 };
@@ -118,6 +128,7 @@ class ModelPrior final : public ResponsePrior {
   ModelPrior(std::span<const Candidate> candidates, std::vector<double> means,
              std::vector<double> errors, const ShapePrior& shape)
       : candidates_(candidates),
+        log_levels_(log_levels(candidates)),
         means_(std::move(means)),
         errors_(std::move(errors)),
         shape_(shape) {}
@@ -125,7 +136,7 @@ class ModelPrior final : public ResponsePrior {
   double mean(std::size_t i) const override { return means_[i]; }
   double covariance(std::size_t i, std::size_t j) const override {
     const Candidate &p = candidates_[i], &q = candidates_[j];
-    const double distance = std::log(p.level / q.level);
+    const double distance = (log_levels_[i] - log_levels_[j]);
     const bool same = p.line == q.line;
     const double broad = std::exp(-0.5 * distance * distance / (kModelLength * kModelLength)) *
                          (same ? 1 : kModelOtherLine);
@@ -137,6 +148,7 @@ class ModelPrior final : public ResponsePrior {
 
  private:
   std::span<const Candidate> candidates_;
+  std::vector<double> log_levels_;
   std::vector<double> means_, errors_;
   const ShapePrior& shape_;
 };
