@@ -123,8 +123,8 @@ std::string Outlook::expectation(std::size_t k) const {
 
 void Outlook::find_reach() {
   reach_.resize(candidates_.back().line + 1);
-  reach_[0].lowest_good =
-      1.0;  // the default's line is good at the default, whatever else was found
+  // The default's line is good at the default, whatever else was found.
+  reach_[0].lowest_good = 1.0;
   for (std::size_t k = 1; k < candidates_.size(); ++k) {
     if (log_.looks[k].windows == 0) continue;
     Reach& reach = reach_[candidates_[k].line];
@@ -160,13 +160,13 @@ double Outlook::allowance_s() const {
 }
 
 // That a look at `k` would not lose more than may be lost when things are as bad as may well be.
-bool Outlook::affordable(std::size_t k) const {
+bool Outlook::affordable(std::size_t k, double length) const {
   const double sigmas = options_.downside_sigmas;
   const double worst = worths_[k].value + sigmas * beliefs_.contrast_error(k, 0, time_weight_);
   if (worst <= 0) return true;
   // An iteration that is under way when clocks change counts for nothing.
   const double slow = beliefs_[k].time + sigmas * beliefs_[k].time_error;
-  const double took_s = options_.settle_s + window_seconds(k, slow) + iteration_s(slow);
+  const double took_s = options_.settle_s + length * window_seconds(k, slow) + iteration_s(slow);
   return took_s * std::exp(-slow) * std::expm1(worst) <= allowance_s_;
 }
 
@@ -239,7 +239,7 @@ Outlook::Measurement Outlook::weigh(std::size_t k, std::size_t hold) const {
   const double longest = dark(k) ? 1 : options_.longest_look * log_.measured_s / window_s;
   std::optional<Measurement> best;
   for (const double length : kLengths) {
-    if (length > std::max(1.0, longest)) break;
+    if (length > 1 && (length > longest || !affordable(k, length))) break;
     const double span_s = length * window_s;
     const Moves moves{.time = time.covariance,
                       .power = power.covariance,

@@ -68,7 +68,7 @@ class Outlook {
   };
   void find_reach();
   bool reachable(std::size_t k) const;
-  bool affordable(std::size_t k) const;
+  bool affordable(std::size_t k, double length = 1) const;
   double horizon_s() const;
   double allowance_s() const;
   double iteration_s(double log_time) const;
