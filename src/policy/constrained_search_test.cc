@@ -59,7 +59,7 @@ TEST(ConstrainedSearch, Table) {
       {"a held clock over the limit is left upwards",
        {base, look(1200, 15, 1.049, 88), look(1080, 20, 1.2, 95), look(1200, 35, 1.07, 88),
         look(1200, 45, 1.07, 88), look(1200, 55, 1.07, 88)},
-       Purpose::kProbe,
+       Purpose::kHold,
        1215,
        1395},
       {"nothing saves: default clocks",

@@ -97,7 +97,6 @@ EvidenceLog gather(std::span<const Candidate> candidates,
   log.looks.resize(candidates.size());
   std::set<std::size_t> tried;
   bool at_default = false;
-  std::size_t last_other = 0;
   for (const Observation& o : observations) {
     const bool usable = std::isfinite(o.time.value()) && o.time.value() > 0 &&
                         std::isfinite(o.energy.value()) && o.energy.value() > 0;
@@ -108,16 +107,14 @@ EvidenceLog gather(std::span<const Candidate> candidates,
     ++log.looks[k].windows;
     log.looks[k].last_s = e.at_s;
     log.measured_s += e.span_s;
+    // Each window tells variance / span of its own; the span weighs.
+    log.time_noise += e.time_variance * e.span_s * e.span_s;
+    log.power_noise += e.power_variance * e.span_s * e.span_s;
     if (k == 0) {
       log.baselines += !at_default;
       log.last_baseline_s = e.at_s;
     } else {
       tried.insert(k);
-      if (k != last_other) {
-        ++log.moves;
-        log.last_move_s = e.at_s - e.span_s / 2;
-        last_other = k;
-      }
     }
     at_default = k == 0;
     auto& blocks = log.blocks;
@@ -134,6 +131,10 @@ EvidenceLog gather(std::span<const Candidate> candidates,
   }
   if (weight > 0) log.baseline_error = 1 / std::sqrt(weight);
   log.probes = tried.size();
+  if (log.measured_s > 0) {
+    log.time_noise /= log.measured_s;
+    log.power_noise /= log.measured_s;
+  }
   shorten(log.blocks);
   return log;
 }

@@ -33,10 +33,10 @@ struct EvidenceLog {
   double last_baseline_s = 0;    // middle of the newest
   double baseline_error = 0;     // standard error of their mean time, relative, without drift
   std::size_t probes = 0;        // other settings measured
-  std::size_t moves = 0;         // from one setting other than the default to another
-  double last_move_s = 0;        // end of the last window before the newest of them
   double measured_s = 0;         // in all
-  std::vector<Looks> looks;      // for each candidate
+  // Relative variance of a mean over one second; over n seconds it is this over n.
+  double time_noise = 0, power_noise = 0;
+  std::vector<Looks> looks;  // for each candidate
 };
 
 inline constexpr std::size_t kMostBlocks = 48;

@@ -1,321 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/response_belief.h"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <map>
-#include <optional>
+#include <utility>
+
+#include "policy/posterior.h"
 
 namespace gpoeo::policy {
 namespace {
-
-// A quadratic in one coordinate, plus what a memory clock adds: ln ratio = (a + c gear) x + b x^2 +
-// d gear. Means and standard deviations of the coefficients cover the 19 A100 and 25 Titan X
-// workloads of data/tables and are half again as wide; a and b are anticorrelated there by 0.8. The
-// more a job's time hangs on the SM clock, the less it hangs on the memory clock: on the Titan X a
-// and d correlate by -0.88 (time).
-struct ShapePrior {
-  double a, a_sd, b, b_sd, ab_correlation;
-  double gear, gear_sd, slope_gear, slope_gear_sd;
-  double a_gear_correlation, b_gear_correlation;
-  double line_sd;      // a memory clock's own offset
-  double residual_sd;  // what no quadratic follows
-  double own_sd;       // what neighbouring clocks do not share at all: measured curves have steps
-};
-// x = f_default / f - 1.
-constexpr ShapePrior kTimeShape{.a = 0.40,
-                                .a_sd = 0.40,
-                                .b = 0.0,
-                                .b_sd = 0.2,
-                                .ab_correlation = -0.8,
-                                .gear = 0.30,
-                                .gear_sd = 0.35,
-                                .slope_gear = -0.10,
-                                .slope_gear_sd = 0.15,
-                                .a_gear_correlation = -0.5,
-                                .b_gear_correlation = 0.35,
-                                .line_sd = 0.05,
-                                .residual_sd = 0.012,
-                                .own_sd = 0.004};
-// x = 1 - f / f_default.
-constexpr ShapePrior kPowerShape{.a = -1.5,
-                                 .a_sd = 0.8,
-                                 .b = 1.3,
-                                 .b_sd = 0.8,
-                                 .ab_correlation = -0.85,
-                                 .gear = -0.33,
-                                 .gear_sd = 0.15,
-                                 .slope_gear = -0.10,
-                                 .slope_gear_sd = 0.20,
-                                 .a_gear_correlation = 0,
-                                 .b_gear_correlation = 0,
-                                 .line_sd = 0.06,
-                                 .residual_sd = 0.012,
-                                 .own_sd = 0.008};
-
-constexpr double kResidualLength = 0.15;  // in ln level
-constexpr double kOtherLine = 0.3;        // how much of a residual two memory clocks share
 
 // Correlation of what a memory clock does to time with what it does to power: -0.92 on the Titan X.
 // A job that waits for memory also draws less.
 constexpr double kGearTimePower = -0.8;
 
-// A model's error is mostly one of level: wrong by the same sign along a whole line.
-constexpr double kModelLength = 0.5;
-constexpr double kModelLocalShare = 0.15;
-constexpr double kModelOtherLine = 0.6;
-constexpr double kModelLeastError = 0.01;
-
-// Of one measured ratio, drift included.
-constexpr double kTypicalNoise = 0.005;
-
-struct DriftShape {
-  double sd, tau_s;
-};
-constexpr std::array kDrifts = {DriftShape{0.003, 60}, DriftShape{0.002, 900}};
-// Of the job's own level: unknown.
-constexpr double kLevelVariance = 1.0;
-
-double matern52(double distance) {
-  const double r = std::sqrt(5.0) * std::abs(distance);
-  return (1 + r + r * r / 3) * std::exp(-r);
-}
-
-// The prior of one quantity: a mean for each candidate and a covariance between two.
-class Prior {
- public:
-  virtual ~Prior() = default;
-  virtual double mean(std::size_t i) const = 0;
-  virtual double covariance(std::size_t i, std::size_t j) const = 0;
-};
-
-class GenericPrior final : public Prior {
- public:
-  GenericPrior(std::span<const Candidate> candidates, const ShapePrior& shape, bool is_time)
-      : candidates_(candidates), shape_(shape), is_time_(is_time) {}
-
-  double mean(std::size_t i) const override {
-    const Candidate& c = candidates_[i];
-    const double x = coordinate(c);
-    return (shape_.a + shape_.slope_gear * c.gear) * x + shape_.b * x * x + shape_.gear * c.gear;
-  }
-
-  double covariance(std::size_t i, std::size_t j) const override {
-    const Candidate &p = candidates_[i], &q = candidates_[j];
-    const double x = coordinate(p), y = coordinate(q);
-    const auto square = [](double v) { return v * v; };
-    double sum = square(shape_.a_sd) * x * y + square(shape_.b_sd) * x * x * y * y +
-                 shape_.ab_correlation * shape_.a_sd * shape_.b_sd * (x * y * y + x * x * y);
-    sum += (square(shape_.gear_sd) + square(shape_.slope_gear_sd) * x * y) * p.gear * q.gear;
-    sum += shape_.gear_sd *
-           (shape_.a_gear_correlation * shape_.a_sd * (x * q.gear + y * p.gear) +
-            shape_.b_gear_correlation * shape_.b_sd * (x * x * q.gear + y * y * p.gear));
-    const bool same = p.line == q.line;
-    if (same && p.line != 0) sum += square(shape_.line_sd);
-    const double near = matern52(std::log(p.level / q.level) / kResidualLength);
-    if (i == j && i != 0) sum += square(shape_.own_sd);
-    return sum + square(shape_.residual_sd) * near * (same ? 1 : kOtherLine);
-  }
-
- private:
-  double coordinate(const Candidate& c) const { return is_time_ ? 1 / c.level - 1 : 1 - c.level; }
-
-  std::span<const Candidate> candidates_;
-  const ShapePrior& shape_;
-  bool is_time_;
-};
-
-class ModelPrior final : public Prior {
- public:
-  ModelPrior(std::span<const Candidate> candidates, std::vector<double> means,
-             std::vector<double> errors, double own_sd)
-      : candidates_(candidates),
-        means_(std::move(means)),
-        errors_(std::move(errors)),
-        own_sd_(own_sd) {}
-
-  double mean(std::size_t i) const override { return means_[i]; }
-  double covariance(std::size_t i, std::size_t j) const override {
-    const Candidate &p = candidates_[i], &q = candidates_[j];
-    const double distance = std::log(p.level / q.level);
-    const bool same = p.line == q.line;
-    const double broad = std::exp(-0.5 * distance * distance / (kModelLength * kModelLength)) *
-                         (same ? 1 : kModelOtherLine);
-    const double local = matern52(distance / kResidualLength) * (same ? 1 : kOtherLine);
-    const double own = i == j && i != 0 ? own_sd_ * own_sd_ : 0;
-    return own +
-           errors_[i] * errors_[j] * ((1 - kModelLocalShare) * broad + kModelLocalShare * local);
-  }
-
- private:
-  std::span<const Candidate> candidates_;
-  std::vector<double> means_, errors_;
-  double own_sd_;
-};
-
-// The model's word on each candidate; nullopt when it is silent on one.
-struct ModelMeans {
-  std::vector<double> time, time_error, power, power_error;
-};
-std::optional<ModelMeans> model_means(const Problem& problem,
-                                      std::span<const Candidate> candidates) {
-  if (problem.prior.empty()) return std::nullopt;
-  ModelMeans out;
-  for (const Candidate& c : candidates) {
-    if (c.setting.is_default()) {
-      for (auto* list : {&out.time, &out.time_error, &out.power, &out.power_error}) {
-        list->push_back(0);
-      }
-      continue;
-    }
-    const auto at = std::ranges::find(problem.prior, c.setting, &Prediction::setting);
-    if (at == problem.prior.end() || !(at->time > 0) || !(at->energy > 0)) return std::nullopt;
-    const double time_error = std::max(kModelLeastError, at->time_error / at->time);
-    const double energy_error = std::max(kModelLeastError, at->energy_error / at->energy);
-    out.time.push_back(std::log(at->time));
-    out.time_error.push_back(time_error);
-    out.power.push_back(std::log(at->energy / at->time));
-    out.power_error.push_back(energy_error);
-  }
-  return out;
-}
-
-// How far the evidence lies from what the model said, in its own standard errors, over the settings
-// measured (1 = as far as it thought). A model that is surprised is trusted so much less.
-double surprise(std::span<const Evidence> evidence, const std::vector<double>& means,
-                const std::vector<double>& errors, double Evidence::*value) {
-  struct Sum {
-    double value = 0;
-    int number = 0;
-  };
-  std::map<std::size_t, Sum> seen;
-  for (const Evidence& e : evidence) {
-    Sum& sum = seen[e.candidate];
-    sum.value += e.*value;
-    ++sum.number;
-  }
-  const auto baseline = seen.find(0);
-  if (baseline == seen.end() || seen.size() < 2) return 1;
-  const double level = baseline->second.value / baseline->second.number;
-  double squares = 0;
-  for (const auto& [candidate, sum] : seen) {
-    if (candidate == 0) continue;
-    const double off = sum.value / sum.number - level - means[candidate];
-    const double sd = std::hypot(errors[candidate], kTypicalNoise);
-    squares += off * off / (sd * sd);
-  }
-  return std::sqrt(std::max(1.0, squares / static_cast<double>(seen.size() - 1)));
-}
-
-// Covariance of the drift's means over two blocks: each averages over its own span.
-double drift_covariance(const Evidence& a, const Evidence& b) {
-  const auto shrink = [](double span_s, double tau_s) {
-    const double r = span_s / tau_s;
-    if (r < 1e-3) return 1.0;
-    return std::sqrt(2 / r * (1 - (1 - std::exp(-r)) / r));
-  };
-  double sum = 0;
-  for (const DriftShape& d : kDrifts) {
-    sum += d.sd * d.sd * shrink(a.span_s, d.tau_s) * shrink(b.span_s, d.tau_s) *
-           std::exp(-std::abs(a.at_s - b.at_s) / d.tau_s);
-  }
-  return sum;
-}
-
 double root(double variance) { return std::sqrt(std::max(0.0, variance)); }
 
 }  // namespace
 
-// The posterior of one quantity: ln of its ratio over default clocks, at each candidate.
-class ResponseBelief::Quantity {
- public:
-  Quantity(std::unique_ptr<const Prior> prior, std::size_t candidates,
-           std::span<const Evidence> evidence, double Evidence::*value, double Evidence::*variance)
-      : prior_(std::move(prior)) {
-    const auto n = static_cast<Eigen::Index>(evidence.size());
-    const auto index = [](Eigen::Index i) { return static_cast<std::size_t>(i); };
-    Eigen::MatrixXd k(n, n);
-    Eigen::VectorXd y(n);
-    const double origin = evidence.front().*value;
-    for (Eigen::Index i = 0; i < n; ++i) {
-      const Evidence& a = evidence[index(i)];
-      y(i) = a.*value - origin - prior_->mean(a.candidate);
-      for (Eigen::Index j = 0; j <= i; ++j) {
-        const Evidence& b = evidence[index(j)];
-        k(i, j) = kLevelVariance + prior_->covariance(a.candidate, b.candidate) +
-                  drift_covariance(a, b) + (i == j ? a.*variance : 0);
-        k(j, i) = k(i, j);
-      }
-    }
-    for (std::size_t c = 0; c < candidates; ++c) with_default_.push_back(prior_->covariance(c, 0));
-    Eigen::MatrixXd cross(n, static_cast<Eigen::Index>(candidates));
-    for (Eigen::Index i = 0; i < n; ++i) {
-      const std::size_t at = evidence[index(i)].candidate;
-      for (Eigen::Index c = 0; c < cross.cols(); ++c) {
-        cross(i, c) = prior_->covariance(at, index(c)) - with_default_[at];
-      }
-    }
-    const Eigen::LLT<Eigen::MatrixXd> llt(k);
-    shift_ = cross.transpose() * llt.solve(y);
-    explained_ = llt.matrixL().solve(cross);
-  }
-
-  double mean(std::size_t c) const {
-    return prior_->mean(c) - prior_->mean(0) + shift_(static_cast<Eigen::Index>(c));
-  }
-  double covariance(std::size_t a, std::size_t b) const {
-    const double before =
-        prior_->covariance(a, b) - with_default_[a] - with_default_[b] + with_default_[0];
-    return before - explained_.col(static_cast<Eigen::Index>(a))
-                        .dot(explained_.col(static_cast<Eigen::Index>(b)));
-  }
-  double error(std::size_t c) const { return root(covariance(c, c)); }
-  double contrast_variance(std::size_t a, std::size_t b) const {
-    return covariance(a, a) + covariance(b, b) - 2 * covariance(a, b);
-  }
-
- private:
-  std::unique_ptr<const Prior> prior_;
-  std::vector<double> with_default_;  // prior covariance of each candidate with the default
-  Eigen::VectorXd shift_;
-  Eigen::MatrixXd explained_;  // columns: what the evidence tells of each candidate
-};
-
 ResponseBelief::ResponseBelief(const Problem& problem, std::span<const Candidate> candidates,
-                               std::span<const Evidence> evidence) {
-  const std::size_t n = candidates.size();
-  std::unique_ptr<const Prior> time, power;
-  if (auto model = model_means(problem, candidates)) {
-    const double time_doubt =
-        surprise(evidence, model->time, model->time_error, &Evidence::log_time);
-    const double power_doubt =
-        surprise(evidence, model->power, model->power_error, &Evidence::log_power);
-    for (double& e : model->time_error) e *= time_doubt;
-    for (double& e : model->power_error) e *= power_doubt;
-    time = std::make_unique<ModelPrior>(candidates, std::move(model->time),
-                                        std::move(model->time_error), kTimeShape.own_sd);
-    power = std::make_unique<ModelPrior>(candidates, std::move(model->power),
-                                         std::move(model->power_error), kPowerShape.own_sd);
-  } else {
-    time = std::make_unique<GenericPrior>(candidates, kTimeShape, true);
-    power = std::make_unique<GenericPrior>(candidates, kPowerShape, false);
-  }
-  time_ = std::make_unique<Quantity>(std::move(time), n, evidence, &Evidence::log_time,
-                                     &Evidence::time_variance);
-  power_ = std::make_unique<Quantity>(std::move(power), n, evidence, &Evidence::log_power,
-                                      &Evidence::power_variance);
-  beliefs_.resize(n);
+                               std::span<const Evidence> evidence)
+    : beliefs_(candidates.size()) {
+  ResponsePriors priors = response_priors(problem, candidates, evidence);
+  time_ = std::make_unique<const Posterior>(std::move(priors.time), candidates.size(), evidence,
+                                            &Evidence::log_time, &Evidence::time_variance);
+  power_ = std::make_unique<const Posterior>(std::move(priors.power), candidates.size(), evidence,
+                                             &Evidence::log_power, &Evidence::power_variance);
   for (const Candidate& c : candidates) lines_.push_back(c.line);
-  for (std::size_t c = 1; c < n; ++c) {
+  for (std::size_t c = 1; c < candidates.size(); ++c) {
     beliefs_[c] = {.time = time_->mean(c),
                    .time_error = time_->error(c),
                    .power = power_->mean(c),
                    .power_error = power_->error(c)};
     // Candidates of a line come from the highest level down.
-    if (candidates[c].line == candidates[c - 1].line) {
+    if (lines_[c] == lines_[c - 1]) {
       beliefs_[c].time = std::max(beliefs_[c].time, beliefs_[c - 1].time);
     }
   }
@@ -329,5 +47,8 @@ double ResponseBelief::contrast_error(std::size_t a, std::size_t b, double time_
   const double together = lines_[a] == lines_[b] ? 0 : 2 * kGearTimePower * time * power;
   return root(time * time + power * power + together);
 }
+
+Lesson ResponseBelief::time_lesson(const Evidence& look) const { return time_->lesson(look); }
+Lesson ResponseBelief::power_lesson(const Evidence& look) const { return power_->lesson(look); }
 
 }  // namespace gpoeo::policy

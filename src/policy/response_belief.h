@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is believed about a job's response to its clocks, from a prior and the evidence: a Gaussian
-// process over ln(time) and ln(power), each relative to default clocks.
+// What is believed about a job's response to its clocks, from a prior and the evidence: of ln(time)
+// and ln(power), each relative to default clocks (posterior.h). An interleaved baseline, a
+// neighbouring clock and a stay of ten minutes all count for exactly what they tell. Time is made
+// monotone afterwards: it never falls when the SM clock does.
 //
-// Model of a measured block at setting s and time t:
-//   ln y = level of the job + g(s) - g(default) + drift(t) + noise
-// g has the prior mean and covariance of Prior (below); drift is Ornstein-Uhlenbeck with the
-// variance and time constant of DESIGN section 11, plus a slower one for what a real machine adds;
-// the level is unknown. So an interleaved baseline, a neighbouring clock and a stay of ten minutes
-// all count for exactly what they tell. Time is made monotone afterwards: it never falls when the
-// SM clock does.
-//
-// Cost: n blocks (at most 48) and m candidates: n^3 / 3 + n^2 m multiplications.
+// Cost: n blocks (at most 48) and m candidates: n^3 + n^2 m multiplications.
 #pragma once
 
 #include <memory>
@@ -23,6 +17,9 @@
 
 namespace gpoeo::policy {
 
+class Posterior;
+struct Lesson;
+
 // Natural logarithms of ratios over default clocks, with standard errors.
 struct Belief {
   double time = 0;
@@ -34,9 +31,7 @@ struct Belief {
 // Thread rule: immutable once built.
 class ResponseBelief {
  public:
-  // `evidence` holds at least one block, at any setting; `candidates` must outlive the belief. With
-  // `problem.prior` for each candidate the prior is the model's, else a wide one of the shapes that
-  // cards have.
+  // `evidence` holds at least one block, at any setting; `candidates` must outlive the belief.
   ResponseBelief(const Problem& problem, std::span<const Candidate> candidates,
                  std::span<const Evidence> evidence);
   ~ResponseBelief();
@@ -49,10 +44,12 @@ class ResponseBelief {
   // Standard error of (time_weight ln time + ln power) at `a` over that at `b`: neighbours err
   // together, so this is far less than either's own error.
   double contrast_error(std::size_t a, std::size_t b, double time_weight) const;
+  // What a look at `look.candidate` would teach, at its time and as long as it says (posterior.h).
+  Lesson time_lesson(const Evidence& look) const;
+  Lesson power_lesson(const Evidence& look) const;
 
  private:
-  class Quantity;
-  std::unique_ptr<const Quantity> time_, power_;
+  std::unique_ptr<const Posterior> time_, power_;
   std::vector<Belief> beliefs_;
   std::vector<std::size_t> lines_;  // the candidates'
 };
