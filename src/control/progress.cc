@@ -55,6 +55,21 @@ std::string cupti_name(std::uint32_t version) {
   return fmt::format(", CUPTI {}.{}", version / 10000, version / 100 % 100);
 }
 
+// What the log itself costs a job that the host holds up; empty where that is next to nothing.
+std::string cost_of_log(std::uint64_t launches, std::int64_t over_ns) {
+  // CUPTI's callbacks cost that much a launch in a PyTorch loop on an H200's host, empty ones too
+  // (docs/hardware.md, "The launch log").
+  constexpr double kPerLaunch_s = 0.5e-6;
+  constexpr double kWorthTelling = 0.003;
+  constexpr double kLeast_s = 5;
+  const double seconds = static_cast<double>(over_ns) * 1e-9;
+  if (seconds < kLeast_s) return "";
+  const double rate = static_cast<double>(launches) / seconds;
+  if (rate * kPerLaunch_s < kWorthTelling) return "";
+  return fmt::format("; {:.0f} launches a second: where they are the limit, the log costs about {:.1f} % (estimate)",
+                     rate, 100 * rate * kPerLaunch_s);
+}
+
 }  // namespace
 
 std::string_view to_string(ProgressSource source) {
@@ -159,6 +174,8 @@ void RingProgress::drain(const std::string& name, Process& process) {
       case wire::RecordKind::kKernelLaunch:
       case wire::RecordKind::kGraphLaunch:
         process.repeats.push(record.t_ns, record.function_id, record.stream);
+        if (process.launches++ == 0) process.first_launch_ns = record.t_ns;
+        process.last_launch_ns = record.t_ns;
         break;
       case wire::RecordKind::kStep:
       case wire::RecordKind::kBeginSteps:
@@ -305,10 +322,12 @@ std::string RingProgress::launch_log() const {
     return fmt::format("{}: {}{}", best->records == 0 ? "never started" : "stopped",
                        to_string(best->reader.reason()), cupti);
   }
+  if (best->records == 0) return fmt::format("running, but it saw no launch{}", cupti);
   const std::uint64_t dropped = best->reader.dropped();
   return fmt::format(
-      "running to the end{}{}", cupti,
-      dropped == 0 ? "" : fmt::format("; {} launches found no room and were dropped", dropped));
+      "running to the end{}{}{}", cupti,
+      dropped == 0 ? "" : fmt::format("; {} launches found no room and were dropped", dropped),
+      cupti.empty() ? "" : cost_of_log(best->launches, best->last_launch_ns - best->first_launch_ns));
 }
 
 ProgressSource RingProgress::source() const {

@@ -84,6 +84,8 @@ class RingProgress final : public ProgressReader {
     std::uint64_t records = 0;
     std::uint64_t records_then = 0;  // at the last look at the process
     std::uint64_t steps = 0;
+    std::uint64_t launches = 0;
+    std::int64_t first_launch_ns = 0, last_launch_ns = 0;
     bool replaced = false;            // another program runs in the process now
     unsigned gone_looks = 0;          // in a row
     bool gone = false;                // no such process any more, and nothing new in its ring

@@ -341,6 +341,32 @@ TEST_F(RingProgressTest, SaysHowTheLaunchLogWent) {
   EXPECT_THAT(progress->take_notes(), SizeIs(1));
 }
 
+TEST_F(RingProgressTest, ALogThatSawNothingSaysSo) {
+  auto writer = ring("1");
+  writer.mapping().set_cupti_version(18);  // seen: one too old for the driver tells of no launch
+  poll();
+  EXPECT_EQ(progress->launch_log(), "running, but it saw no launch, CUPTI version 18");
+}
+
+TEST_F(RingProgressTest, ADenseLogTellsWhatItCosts) {
+  constexpr int kLaunches = 60'000;
+  const auto log_of = [&](const char* name, std::int64_t apart_ns, std::uint32_t cupti) {
+    auto writer = ring(name);
+    if (cupti != 0) writer.mapping().set_cupti_version(cupti);
+    for (int i = 0; i < kLaunches; ++i) {
+      writer.push(RecordKind::kKernelLaunch, 1 + i * apart_ns, 1 + i % 7, 0);
+    }
+    progress = std::make_unique<RingProgress>(folder);
+    poll();
+    std::filesystem::remove(folder / (std::string(name) + ".ring"));
+    return progress->launch_log();
+  };
+  EXPECT_THAT(log_of("1", 100'000, 130001), HasSubstr("10000 launches a second"));
+  EXPECT_THAT(log_of("2", 100'000, 130001), HasSubstr("about 0.5 % (estimate)"));
+  EXPECT_EQ(log_of("3", 1'000'000, 130001), "running to the end, CUPTI 13.0") << "0.05 %";
+  EXPECT_EQ(log_of("4", 100'000, 0), "running to the end") << "a twin's job has no CUPTI";
+}
+
 TEST_F(RingProgressTest, DroppedRecordsAreToldOnce) {
   auto writer = ring("1", 16);
   poll();
