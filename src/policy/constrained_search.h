@@ -49,8 +49,8 @@ struct ConstrainedSearchOptions {
   double furthest_step = 0.65;
   // A second baseline in any case, and a fresh one when the newest is this share of the time run
   // so far old: what is claimed at the end rests on them, and jobs change slowly.
-  double second_baseline_s = 300;
-  double baseline_age = 0.85;
+  double second_baseline_s = 180;
+  double baseline_age = 0.9;
 };
 
 class ConstrainedSearch final : public Policy {
