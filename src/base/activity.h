@@ -3,7 +3,7 @@
 // 10) and its number on the wire. GPM, CUPTI, the twin, response tables and the model's features
 // all use it; docs/counters.md defines each word and says what each source measures for it.
 //
-// Header-only and without allocation: libgpoeo_inject.so uses it too.
+// Header-only and without allocation.
 #pragma once
 
 #include <cstdint>
