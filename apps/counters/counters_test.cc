@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpoeo-counters itself, over a driver and a CUPTI of our own (no GPU).
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,6 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "control/tool_process.h"
+#include "cupti/pm_abi.h"
+#include "loaded_library.h"
 
 namespace gpoeo::counters {
 namespace {
@@ -63,6 +67,74 @@ TEST(CountersProgram, WithoutATimerItCountsCycles) {
   ::unsetenv("FAKE_PM_NO_TIMER");
   ASSERT_TRUE(answer.is_object()) << answer;
   EXPECT_EQ(answer["values"]["sm_active"], 0.5);
+}
+
+TEST(CountersProgram, ARefusalIsToldByItsReasonAlsoWhenOnlyChecking) {
+  const std::pair<int, const char*> kRefusals[] = {{cupti::pm::kInsufficientPrivileges, "NVreg"},
+                                                   {cupti::pm::kHardwareBusy, "another profiler"},
+                                                   {cupti::pm::kMigDevice, "not on this GPU"},
+                                                   {999, "failed with 999"}};
+  for (const auto& [code, reason] : kRefusals) {
+    ::setenv("FAKE_PM_REFUSES", std::to_string(code).c_str(), 1);
+    EXPECT_THAT(answer_of("GPU-0", {"--seconds", "1"})["error"], HasSubstr(reason));
+    EXPECT_THAT(answer_of("GPU-0", {"--check"})["error"], HasSubstr(reason));
+  }
+  ::unsetenv("FAKE_PM_REFUSES");
+}
+
+TEST(CountersProgram, LostSamplesAreNoReading) {
+  ::setenv("FAKE_PM_OVERFLOWS", "1", 1);
+  EXPECT_TRUE(answer_of("GPU-0", {"--seconds", "1"}).contains("error"));
+  ::unsetenv("FAKE_PM_OVERFLOWS");
+}
+
+TEST(CountersProgram, APassIsWholeIterationsOfAtLeastHalfASecond) {
+  const auto passes_of = [](const char* iteration) {
+    const auto answer = answer_of("GPU-0", {"--seconds", "1", "--iteration", iteration});
+    return answer["covered_s"].get<double>() / answer["passes"].get<double>();
+  };
+  EXPECT_NEAR(passes_of("0.3"), 0.6, 0.03);
+  EXPECT_NEAR(passes_of("0.8"), 0.8, 0.03);
+  EXPECT_NEAR(passes_of("3"), 0.5, 0.03) << "a part of it";
+}
+
+class LoadedCupti : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "/gpoeo_loaded_XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name + "/d\xe9r";  // no UTF-8
+    std::filesystem::create_directory(folder_);
+    library_ = folder_ + "/libcupti.so.12";
+    std::filesystem::copy_file(kCupti, library_);
+    ::chmod(library_.c_str(), 0755);
+    handle_ = ::dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(handle_, nullptr);
+  }
+  void TearDown() override {
+    ::dlclose(handle_);
+    std::filesystem::remove_all(std::filesystem::path(folder_).parent_path());
+  }
+  static std::string used(std::int64_t job) {
+    return answer_of("GPU-0", {"--check", "--job", std::to_string(job)}, "/nonexistent")
+        .value("cupti", "");
+  }
+  std::string folder_, library_;
+  void* handle_ = nullptr;
+};
+
+TEST_F(LoadedCupti, OfTheJobIsTriedFirst) {
+  EXPECT_THAT(used(::getpid()), HasSubstr("libcupti.so.12"));
+  EXPECT_EQ(loaded_library(::getpid(), "libcupti"), std::filesystem::canonical(library_).string());
+  EXPECT_EQ(loaded_library(::getpid(), "libnothing-like-it"), "");
+  EXPECT_EQ(loaded_library(-1, "libcupti"), "");
+}
+
+TEST_F(LoadedCupti, ThatOthersMayWriteToIsNotTrusted) {
+  ::chmod(library_.c_str(), 0777);
+  EXPECT_EQ(loaded_library(::getpid(), "libcupti"), "");
+  std::filesystem::remove(library_);
+  EXPECT_EQ(loaded_library(::getpid(), "libcupti"), "") << "deleted";
 }
 
 TEST(CountersProgram, ACheckSamplesNothing) {

@@ -8,6 +8,7 @@
 // thread that samples (docs/hardware.md, "Counters in a process of their own").
 //
 // Ends early, and well, when the pipe on its standard input is closed: so it never outlives gpoeo.
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,8 @@
 
 namespace gpoeo::counters {
 namespace {
+
+constexpr unsigned kLongestLife_s = 90;  // a reading takes at most 60 and what CUPTI needs
 
 nlohmann::ordered_json to_json(const Answer& answer) {
   nlohmann::ordered_json json;
@@ -46,20 +49,27 @@ int main(int argc, char** argv) {
       ->required()
       ->take_last();
   app.add_option("--cupti", request.cupti, "libcupti.so to try first; may be given several times");
+  app.add_option("--job", request.job, "A process whose own libcupti is tried then");
   app.add_option("--seconds", request.seconds, "Over all passes, each at least half a second")
       ->check(CLI::Range(0.5, 60.0));
-  app.add_option("--iteration", request.iteration_s, "The job's, in seconds; passes are whole ones")
+  app.add_option(
+         "--iteration", request.iteration_s,
+         "The job's, in seconds; a pass is whole ones, unless they are longer than two passes")
       ->check(CLI::Range(0.0, 3600.0));
   app.add_flag("--by-cycles", request.by_cycles,
                "Sample by cycles of the system clock, as on Turing and GA100, which have no timer");
-  app.add_flag("--check", request.check_only, "Only see what is there; samples nothing");
+  app.add_flag("--check", request.check_only, "Only see whether it could be done; samples nothing");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  // Whatever hangs in the driver does not hang for ever.
+  ::alarm(kLongestLife_s);
   const Answer answer = read_counters(request);
-  std::printf("%s\n", to_json(answer).dump().c_str());
+  // Paths need not be UTF-8.
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  std::printf("%s\n", to_json(answer).dump(-1, ' ', false, kReplace).c_str());
   return answer.error.empty() ? 0 : 1;
 }
 

@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "base/activity.h"
 #include "base/file.h"
 #include "cupti/metric_list.h"
 #include "cupti/pm_sampling.h"
+#include "loaded_library.h"
 
 namespace gpoeo::counters {
 namespace {
@@ -31,6 +33,7 @@ using cupti::PmResult;
 constexpr std::uint64_t kIntervalNs = 2'000'000;
 constexpr double kShortestPass_s = 0.5;
 constexpr double kBillion = 1e9;
+constexpr double kRounding = 1e-3;  // of an iteration
 // CUPTI has PM sampling since CUDA 12.6; with the toolkit's own name last.
 constexpr const char* kUsualCupti[] = {"libcupti.so.13", "libcupti.so.12",
                                        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
@@ -64,18 +67,33 @@ std::string start_driver(const std::string& gpu) {
   return result == 0 ? "" : fmt::format("cuInit failed with {} for GPU {}", result, gpu);
 }
 
-// A libcupti that has PM sampling; nullptr: none has.
-void* open_cupti(const std::vector<std::string>& first, std::string* path) {
-  std::vector<std::string> candidates = first;
+// A libcupti that has PM sampling and knows the card; nullptr: none.
+void* open_cupti(const Request& request, Answer* answer) {
+  std::vector<std::string> candidates = request.cupti;
+  if (request.job > 0) {
+    const std::string own = loaded_library(request.job, "libcupti");
+    if (!own.empty()) candidates.push_back(own);
+  }
   candidates.insert(candidates.end(), std::begin(kUsualCupti), std::end(kUsualCupti));
   for (const std::string& candidate : candidates) {
     void* library = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) continue;
-    if (cupti::has_pm_sampling(library)) {
-      *path = candidate;
+    char chip[32] = {};
+    if (!cupti::has_pm_sampling(library)) {
+      ::dlclose(library);
+    } else if (!cupti::pm_chip_name(library, 0, chip, sizeof chip)) {
+      answer->error = fmt::format("{} does not know GPU {}", candidate, request.gpu);
+    } else {
+      answer->cupti_path = candidate;
+      answer->chip = chip;
+      answer->error.clear();
       return library;
     }
-    ::dlclose(library);
+  }
+  if (answer->error.empty()) {
+    answer->error =
+        "no libcupti of CUDA 12.6 or newer, which have PM sampling; cure: pip install "
+        "nvidia-cuda-cupti, or put one on LD_LIBRARY_PATH";
   }
   return nullptr;
 }
@@ -103,13 +121,14 @@ std::string explain(const PmResult& result, const std::string& chip) {
   return fmt::format("{} failed with {}", result.call, result.cupti);
 }
 
-// Passes share the time, each a whole number of iterations where those are known and short enough.
+// Passes share the time, each a whole number of iterations; of iterations that are longer than two
+// passes, a part.
 double pass_length_s(const Request& request, std::size_t passes) {
-  const double wanted = std::max(
-      kShortestPass_s, request.seconds / static_cast<double>(std::max<std::size_t>(passes, 1)));
-  if (request.iteration_s <= 0 || request.iteration_s > wanted) return wanted;
-  return static_cast<double>(static_cast<std::uint64_t>(wanted / request.iteration_s)) *
-         request.iteration_s;
+  const double share = request.seconds / static_cast<double>(std::max<std::size_t>(passes, 1));
+  const double wanted = std::max(kShortestPass_s, share);
+  if (request.iteration_s <= 0) return wanted;
+  const double whole = std::ceil(wanted / request.iteration_s - kRounding) * request.iteration_s;
+  return whole > 2 * wanted ? wanted : whole;
 }
 
 void take(const MetricPass& pass, const PmResult& result, Answer* answer) {
@@ -123,6 +142,21 @@ void take(const MetricPass& pass, const PmResult& result, Answer* answer) {
     if (!result.values[m] || word == nullptr) continue;
     const bool percent = std::string_view(pass.metrics[m]).contains(".pct");
     answer->values.emplace_back(word->name, *result.values[m] * (percent ? 0.01 : 1.0));
+  }
+}
+
+// Everything that a reading needs but the reading.
+void check(void* cupti, const MetricList& list, Answer* answer) {
+  PmRequest ask;
+  ask.interval_ns = kIntervalNs;
+  ask.metrics = list.passes[0].metrics;
+  ask.count = list.passes[0].count;
+  ask.dry = true;
+  const PmResult result = cupti::pm_sample(cupti, ask);
+  if (result.error != PmError::kNone) {
+    answer->error = explain(result, answer->chip);
+  } else {
+    answer->passes = list.count;
   }
 }
 
@@ -153,29 +187,18 @@ void sample(void* cupti, const Request& request, const MetricList& list, Answer*
 Answer read_counters(const Request& request) {
   Answer answer;
   if (answer.error = start_driver(request.gpu); !answer.error.empty()) return answer;
-  void* cupti = open_cupti(request.cupti, &answer.cupti_path);
-  if (cupti == nullptr) {
-    answer.error =
-        "no libcupti of CUDA 12.6 or newer, which have PM sampling; cure: pip install "
-        "nvidia-cuda-cupti, or put one on LD_LIBRARY_PATH";
-    return answer;
-  }
-  char chip[32] = {};
-  if (!cupti::pm_chip_name(cupti, 0, chip, sizeof chip)) {
-    answer.error = fmt::format("CUPTI does not know GPU {}", request.gpu);
-    return answer;
-  }
-  answer.chip = chip;
+  void* cupti = open_cupti(request, &answer);
+  if (cupti == nullptr) return answer;
   auto text = read_file(request.metrics_file, std::size_t{1} << 20);
   if (!text) {
     answer.error = text.error().text;
     return answer;
   }
-  const MetricList list = cupti::parse_metrics(text->data(), chip);
+  const MetricList list = cupti::parse_metrics(text->data(), answer.chip.c_str());
   if (list.count == 0) {
-    answer.error = fmt::format("{} lists no metrics for {}", request.metrics_file, chip);
+    answer.error = fmt::format("{} lists no metrics for {}", request.metrics_file, answer.chip);
   } else if (request.check_only) {
-    answer.passes = list.count;
+    check(cupti, list, &answer);
   } else {
     sample(cupti, request, list, &answer);
   }

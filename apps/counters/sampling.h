@@ -13,6 +13,7 @@ struct Request {
   std::string gpu;
   std::string metrics_file;
   std::vector<std::string> cupti;  // paths to try before the usual ones
+  std::int64_t job = 0;            // a process whose libcupti is tried after those; 0: none
   double seconds = 4;
   double iteration_s = 0;  // 0: not known
   bool by_cycles = false;  // as on cards without a timer for it

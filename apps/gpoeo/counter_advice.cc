@@ -50,9 +50,13 @@ Result<std::string> try_cupti(const gpu::Device& device) {
     GPOEO_TRY(const std::string said, *text);
     const auto json = nlohmann::json::parse(said, nullptr, false);
     if (!json.is_object()) return make_error(ErrorKind::kIo, "gpoeo-counters said nothing");
-    if (json.contains("error")) return make_error(ErrorKind::kNotSupported, json["error"]);
-    return fmt::format("{}, chip {}, {} passes", json["cupti"].get<std::string>(),
-                       json["chip"].get<std::string>(), json["passes"].get<int>());
+    const auto word = [&](const char* name) {
+      const auto at = json.find(name);
+      return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
+    };
+    if (json.contains("error")) return make_error(ErrorKind::kNotSupported, word("error"));
+    return fmt::format("{}, chip {}, {} passes", word("cupti"), word("chip"),
+                       json["passes"].dump());
   }
   return make_error(ErrorKind::kTimeout, "gpoeo-counters did not come back");
 }
@@ -81,8 +85,8 @@ CounterAdvice advise_on_counters(const gpu::Device& device, bool root, const Try
   std::string text =
       found
           ? fmt::format("CUPTI PM sampling, from a process beside the job: {} ({})", *found, no_gpm)
-          : fmt::format("by CUPTI only if the job brings a newer one ({}; here: {})", no_gpm,
-                        found.error().text);
+          : fmt::format("none, unless the job brings a libcupti that can: {} ({})",
+                        found.error().text, no_gpm);
   if (!restricted) text += fmt::format("; {} does not say who may read counters", params.string());
   return {.ok = true, .text = std::move(text), .cure = {}};
 }

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
-#include "base/text.h"
 #include "control/mean_activity.h"
 #include "control/window_iterations.h"
 
@@ -18,7 +16,6 @@ namespace {
 constexpr int kPasses = 8;
 constexpr Seconds kLeast{4.0};
 constexpr Seconds kLongest{30.0};
-constexpr std::size_t kMostMapsBytes = std::size_t{16} << 20;
 
 struct ToolAnswer {
   CounterReading reading;
@@ -72,24 +69,10 @@ Result<ToolAnswer> parse_answer(const std::string& text) {
 
 }  // namespace
 
-std::filesystem::path mapped_library(std::int64_t pid, std::string_view name) {
-  const auto maps = read_file(fmt::format("/proc/{}/maps", pid), kMostMapsBytes);
-  if (!maps) return {};
-  for (const std::string_view line : split(*maps, '\n')) {
-    const auto slash = line.rfind('/');
-    if (slash == std::string_view::npos || !line.substr(slash + 1).starts_with(name)) continue;
-    return std::string(line.substr(line.find('/')));
-  }
-  return {};
-}
-
 Status OutsideCounters::begin(Instant, Seconds iteration) {
-  std::erase_if(ending_, [](ToolProcess& tool) { return tool.poll().has_value(); });
+  ending_.clear();  // whatever has not ended by now hangs, and is killed
   const Seconds length = std::clamp(iteration * kPasses, kLeast, kLongest);
-  std::filesystem::path of_the_job;
-  if (const wire::RingReader* ring = progress_.followed_ring()) {
-    of_the_job = mapped_library(ring->header().pid, "libcupti");
-  }
+  const wire::RingReader* ring = progress_.followed_ring();
   done_.clear();
   passes_ = 0;
   iteration_ = iteration;
@@ -103,7 +86,9 @@ Status OutsideCounters::begin(Instant, Seconds iteration) {
                                      fmt::format("{:.3f}", length.value()),
                                      "--iteration",
                                      fmt::format("{:.6f}", std::min(iteration.value(), 3600.0))};
-    if (!of_the_job.empty()) command.insert(command.end(), {"--cupti", of_the_job.string()});
+    if (ring != nullptr) {
+      command.insert(command.end(), {"--job", std::to_string(ring->header().pid)});
+    }
     auto tool = ToolProcess::start(command);
     if (!tool) {
       cancel();
@@ -136,6 +121,7 @@ std::optional<Result<CounterReading>> OutsideCounters::poll(Instant, std::span<c
     done_.push_back(answer->reading);
   }
   if (!running_.empty()) return std::nullopt;
+  if (done_.empty()) return make_error(ErrorKind::kInvalid, "no reading was begun");
   CounterReading mean = done_.front();
   std::vector<Activity> activities;
   for (const CounterReading& one : done_) activities.push_back(one.activity);

@@ -22,8 +22,8 @@ struct OutsideCounterOptions {
 
 class OutsideCounters final : public CounterSource {
  public:
-  // `progress` must outlive it: the libcupti that the job itself has loaded is tried first. It then
-  // runs with our rights, which are the job's own where gpoeo starts the job.
+  // `progress` must outlive it: the libcupti that the job itself has loaded is tried first, if it
+  // can be trusted (apps/counters/loaded_library.h).
   OutsideCounters(const RingProgress& progress, OutsideCounterOptions options)
       : progress_(progress), options_(std::move(options)) {}
 
@@ -44,8 +44,5 @@ class OutsideCounters final : public CounterSource {
   std::size_t passes_ = 0;
   Seconds iteration_{};
 };
-
-// The file that `pid` has mapped of a library whose name begins with `name`; empty: none.
-std::filesystem::path mapped_library(std::int64_t pid, std::string_view name);
 
 }  // namespace gpoeo::control

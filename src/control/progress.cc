@@ -66,8 +66,10 @@ std::string cost_of_log(std::uint64_t launches, std::int64_t over_ns) {
   if (seconds < kLeast_s) return "";
   const double rate = static_cast<double>(launches) / seconds;
   if (rate * kPerLaunch_s < kWorthTelling) return "";
-  return fmt::format("; {:.0f} launches a second: where they are the limit, the log costs about {:.1f} % (estimate)",
-                     rate, 100 * rate * kPerLaunch_s);
+  return fmt::format(
+      "; {:.0f} launches a second: where they are the limit, the log costs about {:.1f} % "
+      "(estimate)",
+      rate, 100 * rate * kPerLaunch_s);
 }
 
 }  // namespace
@@ -327,7 +329,8 @@ std::string RingProgress::launch_log() const {
   return fmt::format(
       "running to the end{}{}{}", cupti,
       dropped == 0 ? "" : fmt::format("; {} launches found no room and were dropped", dropped),
-      cupti.empty() ? "" : cost_of_log(best->launches, best->last_launch_ns - best->first_launch_ns));
+      cupti.empty() ? ""
+                    : cost_of_log(best->launches, best->last_launch_ns - best->first_launch_ns));
 }
 
 ProgressSource RingProgress::source() const {

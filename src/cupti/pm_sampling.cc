@@ -137,7 +137,12 @@ class Window {
   }
 
   PmResult run() {
-    if (open_host() && make_config() && open_sampler() && sample()) close_sums();
+    if (!open_host() || !make_config() || !open_sampler()) return result_;
+    if (request_.dry) {
+      result_.error = PmError::kNone;
+    } else if (sample()) {
+      close_sums();
+    }
     return result_;
   }
 
@@ -339,7 +344,7 @@ PmResult pm_sample(void* cupti, const PmRequest& request) {
     return result;
   }
   if (request.count == 0 || request.count > kMostPmMetrics ||
-      request.interval_ns < kShortestIntervalNs || request.window_ns == 0) {
+      request.interval_ns < kShortestIntervalNs || (request.window_ns == 0 && !request.dry)) {
     return result;
   }
   Window window(calls, request);

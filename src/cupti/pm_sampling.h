@@ -41,6 +41,7 @@ struct PmRequest {
   bool by_cycles = false;         // as on cards without a timer; for trials
   std::uint64_t decode_each_ns = 20'000'000;
   std::size_t hardware_buffer_bytes = std::size_t{32} << 20;
+  bool dry = false;                            // all but the sampling: could it be done?
   bool (*should_stop)(const void*) = nullptr;  // ends the window early
 };
 

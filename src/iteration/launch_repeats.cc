@@ -248,7 +248,10 @@ void LaunchRepeats::Impl::doubt() {
   const double accounted_for = static_cast<double>(tracker->completed()) * tracker->spacing();
   if (buffer_first_ > 0 || accounted_for >= kTrustedCoverage * static_cast<double>(launches_))
     return;
+  // Nor is it known then what came before it: the buffer, in which nothing was found, has both.
   active_ = Epoch{};
+  dormant_ = Epoch{};
+  dormant_completed_ = active_then_ = 0;
   ++generation_;
 }
 

@@ -3,6 +3,8 @@
 // users call an iteration is counted, exactly. The logs of tests/hw/more_loops.py taught them.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "iteration/launch_repeats.h"
 #include "iteration/testing/launch_programs.h"
 #include "iteration/turn_counter.h"
@@ -197,6 +199,39 @@ TEST(TurnCounter, CountsByOrderThroughLossesAndExtraMarks) {
   EXPECT_EQ(ends({0, 1, 2, 3}), 0);
   EXPECT_TRUE(counter.on_stream_end()) << "only one can be missing";
   EXPECT_FALSE(counter.on_stream_end());
+}
+
+// Whatever comes in whatever order: nothing falls over, and no count falls within a generation.
+TEST(LaunchStructures, TwoLoopsAndNoiseInAnyOrder) {
+  for (std::uint32_t seed = 1; seed <= 150; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    LaunchRepeats repeats({.max_buffered_launches = std::size_t{1} << (9 + seed % 9)});
+    std::int64_t t_ns = 0;
+    std::uint64_t counted = 0, generation = repeats.generation();
+    const auto push = [&](std::uint64_t id) {
+      repeats.push(t_ns += 10'000, id, 0);
+      if (repeats.generation() != generation) counted = 0;
+      generation = repeats.generation();
+      ASSERT_GE(repeats.iterations(), counted) << "seed " << seed;
+      counted = repeats.iterations();
+    };
+    const std::uint32_t kinds[] = {2 + below(80), 2 + below(40)};
+    const auto loop = [&](std::uint32_t which, std::uint32_t times) {
+      for (std::uint32_t i = 0; i < times; ++i) {
+        for (std::uint32_t k = 0; k < kinds[which]; ++k) push(1000 * (which + 1) + k);
+      }
+    };
+    loop(0, 20 + below(60));
+    loop(1, 100 + below(400));
+    for (std::uint32_t part = 2 + below(30); part-- > 0;) {
+      for (std::uint32_t junk = below(4000); junk-- > 0;) push(10'000'000 + random());
+      loop(1, below(4));
+      if (below(6) == 0) loop(0, 1 + below(6));
+    }
+    for (int i = 0; i < 5; ++i) loop(0, 5);
+    repeats.finish();
+  }
 }
 
 }  // namespace

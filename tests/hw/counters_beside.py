@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """gpoeo-counters (CUPTI PM sampling from a process beside the job) against GPM on a running loop of
 counters_loop.py: by the timer, by cycles as on cards without one, and killed in the middle. Read-only.
-GPM is read by the loop itself, once a second; the seconds compared are those of the samples.
+GPM is read by the loop itself, once a second, and compared by its mean over the loop.
 
 usage: counters_beside.py BUILD_DIR [--loops cnn,transformer]       exits 1 when a share differs by 5 points
 """
@@ -26,7 +26,10 @@ def counters(build, *words, kill_after=None):
     if kill_after:
         time.sleep(kill_after)
         process.kill()
-    return json.loads(process.communicate()[0] or '{"error": "nothing"}')
+    said = process.stdout.read()  # its input stays open meanwhile: closed, it is the sign to end
+    process.stdin.close()
+    process.wait()
+    return json.loads(said or '{"error": "nothing"}')
 
 
 def one(loop, build):

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "cupti/pm_abi.h"
 
@@ -18,11 +19,13 @@ namespace pm = gpoeo::cupti::pm;
 struct Image {
   std::uint64_t first_ns;
   std::uint64_t samples;
+  bool after_start;
 };
 
 std::atomic<int> g_open{0};                // samplers and host objects that were not given back
 std::atomic<std::uint64_t> g_taken_ns{0};  // samples were decoded up to here
 std::uint64_t g_interval_ns = 2'000'000;
+bool g_just_started = false;
 
 std::uint64_t now_ns() {
   timespec t{};
@@ -69,6 +72,7 @@ int cuptiProfilerHostGetNumOfPasses(void* block) {
   return pm::kSuccess;
 }
 int cuptiPmSamplingEnable(void* block) {
+  if (const char* refusal = std::getenv("FAKE_PM_REFUSES")) return std::atoi(refusal);
   as<pm::Enable>(block)->sampler = &g_open;
   ++g_open;
   return pm::kSuccess;
@@ -95,6 +99,7 @@ int cuptiPmSamplingCounterDataImageInitialize(void* block) {
 }
 int cuptiPmSamplingStart(void*) {
   g_taken_ns = now_ns();
+  g_just_started = true;
   return pm::kSuccess;
 }
 #ifndef FAKE_LACKS_COUNTERS  // as before CUDA 12.6
@@ -105,6 +110,8 @@ int cuptiPmSamplingDecodeData(void* block) {
   auto* image = reinterpret_cast<Image*>(decode->data);
   image->first_ns = g_taken_ns;
   image->samples = (now_ns() - g_taken_ns) / g_interval_ns;
+  image->after_start = std::exchange(g_just_started, false);
+  decode->overflow = std::getenv("FAKE_PM_OVERFLOWS") != nullptr ? 1 : 0;
   g_taken_ns += image->samples * g_interval_ns;
   decode->stop_reason = pm::kStoppedFull + 1;
   return pm::kSuccess;
@@ -119,12 +126,16 @@ int cuptiPmSamplingCounterDataGetSampleInfo(void* block) {
   const auto* image = reinterpret_cast<const Image*>(sample->data);
   sample->start_ns = image->first_ns + sample->sample * g_interval_ns;
   sample->end_ns = sample->start_ns + g_interval_ns;
+  // As seen on an H200: the first sample is of all that was counted before the start, too.
+  if (image->after_start && sample->sample == 0) sample->start_ns -= 1'000'000'000;
   return pm::kSuccess;
 }
 int cuptiProfilerHostEvaluateToGpuValues(void* block) {
   auto* evaluate = as<pm::HostEvaluate>(block);
   for (std::size_t i = 0; i < evaluate->count; ++i) {
-    evaluate->values[i] = std::strncmp(evaluate->names[i], "never", 5) == 0 ? NAN : 50;
+    const auto* image = reinterpret_cast<const Image*>(evaluate->data);
+    const bool old = image->after_start && evaluate->range == 0;
+    evaluate->values[i] = std::strncmp(evaluate->names[i], "never", 5) == 0 ? NAN : old ? 100 : 50;
   }
   return pm::kSuccess;
 }
