@@ -44,10 +44,11 @@ struct Sums {
   }
 };
 
-// A ratio less 1 over iterations and pauses, when it is `share` of the whole that iterations are.
-report::Figure with_pauses(double change, double error, double share) {
+// A ratio less 1 over iterations and pauses, when it is `share` of the whole that iterations are,
+// and that may be off by `share_error`.
+report::Figure with_pauses(double change, double error, double share, double share_error) {
   const double in_pauses = (1 - share) * std::abs(change) * kPauseError;
-  return {change * share, std::hypot(error * share, in_pauses)};
+  return {change * share, std::hypot(error * share, in_pauses, change * share_error)};
 }
 
 }  // namespace
@@ -72,11 +73,14 @@ Claim claim(const Evidence& evidence) {
       time_ratio * std::hypot(sums.default_time_error, std::sqrt(sums.amount_time_variance)) /
       sums.default_time;
   const double energy_share = sums.default_energy / (sums.default_energy + evidence.pause_energy_j);
+  const double energy_share_error = energy_share * evidence.pause_energy_error_j /
+                                    (sums.default_energy + evidence.pause_energy_j);
   const double time_share = sums.default_time / (sums.default_time + evidence.pause_time_s);
   return {.saving =
               report::SavingSection{
-                  .net_saving = with_pauses(1 - energy_ratio, energy_error, energy_share),
-                  .net_slowdown = with_pauses(time_ratio - 1, time_error, time_share),
+                  .net_saving =
+                      with_pauses(1 - energy_ratio, energy_error, energy_share, energy_share_error),
+                  .net_slowdown = with_pauses(time_ratio - 1, time_error, time_share, 0),
                   .held_saving = {},
                   .held_slowdown = {}},
           .why_not = {}};

@@ -5,9 +5,10 @@
 //   net saving    = 1 - energy used / energy that as much work takes at default clocks
 //   net slow-down = time taken / time that as much work takes at default clocks - 1
 //
-// Pauses (validation, checkpoints, idle spells) count as what they were, with nothing saved or lost
-// in them: no baseline holds the like of them. At a held clock they do save something, at most in
-// the proportion of the iterations; the interval reaches that far.
+// Pauses (validation, checkpoints, idle spells, and other work without a baseline between two
+// spells of one kind) count as what they were, with nothing saved or lost in them: no baseline
+// holds the like of them. At a held clock they do save something, at most in the proportion of the
+// iterations; the interval reaches that far. Other work with a baseline is no pause.
 #pragma once
 
 #include <optional>
@@ -29,6 +30,7 @@ struct ComparedWork {
 struct Evidence {
   std::vector<ComparedWork> work;
   double pause_time_s = 0, pause_energy_j = 0;
+  double pause_energy_error_j = 0;  // large where readings are missing: mean power is assumed there
   // Share of all work that is in `work`: of the iterations, or of the time where none is counted.
   double compared_share = 0;
   // What the rest is, in words for the user.

@@ -75,7 +75,7 @@ Instant Controller::step() {
 void Controller::restart(const std::string& why, std::optional<Instant> began) {
   // Counted iterations are booked as they come; without them time itself is.
   if (!began && traces_->active()) began = clock_.now();
-  ledger_.new_phase(began);
+  cut_books(ledger_.new_phase(began));
   work_.begin(ledger_.phase());
   warm_up_.restart();
   drop_window();
@@ -330,7 +330,7 @@ bool Controller::came_back() {
 
 // Work that is known goes on where it was left.
 void Controller::resume(Instant began) {
-  ledger_.resume_phase(work_.ledger_phase(), began);
+  cut_books(ledger_.resume_phase(work_.ledger_phase(), began));
   listener_("this work is known");
   decide();
 }

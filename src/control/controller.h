@@ -86,6 +86,7 @@ class Controller {
   };
   void add_to_books(const GpuChannel& gpu, const EnergyStretch& stretch);
   std::vector<RunBreak> add_to_books(std::span<const Instant> ends);
+  void cut_books(std::span<const RunBreak> breaks);
   void watch_device_events();
   void take_progress(Instant now);
   void follow_traces(Instant now);

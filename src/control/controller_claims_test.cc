@@ -51,6 +51,30 @@ TEST(ControllerClaims, PausesDoNotPassForSaving) {
   EXPECT_GT(saving.off / saving.runs, -0.015);
 }
 
+// Work A, then B, then A again: neither is a pause of the other, which would halve the claim.
+TEST(ControllerClaims, WorkInTurnIsClaimedInFull) {
+  Tally saving;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    twin::JobSpec spec = job("h200", "resnet50");
+    const auto spell = [&](double seconds, double length) {
+      twin::StageSpec stage = spec.stages[0];
+      stage.length = length;
+      stage.iterations = static_cast<std::int64_t>(seconds / (length * spec.iteration_s));
+      return stage;
+    };
+    spec.stages = {spell(300, 1), spell(300, 2.5), spell(300, 1)};
+    Scene scene(spec, seed, "h200");
+    scene.start();
+    scene.pass(800);
+    const auto s = scene.controller->finish();
+    ASSERT_TRUE(s.saving) << s.no_saving_reason;
+    saving.add(s.saving->net_saving, true_saving(scene));
+    EXPECT_LT(kNinety * s.saving->net_saving.error, 0.02);
+  }
+  EXPECT_GE(saving.held, 4);
+  EXPECT_NEAR(saving.off / saving.runs, 0, 0.01);
+}
+
 TEST(ControllerClaims, ByTracesThereAreNetFiguresToo) {
   Tally saving, time;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {

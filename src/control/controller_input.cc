@@ -27,12 +27,18 @@ std::vector<RunBreak> Controller::add_to_books(std::span<const Instant> ends) {
   auto breaks = ledger_.add_iteration_ends(ends);
   for (const auto& gpu : gpus_) {
     gpu->book().iteration_ended(ends.back());
+  }
+  cut_books(breaks);
+  return breaks;
+}
+
+void Controller::cut_books(std::span<const RunBreak> breaks) {
+  for (const auto& gpu : gpus_) {
     for (const RunBreak& b : breaks) {
       if (b.last_end) gpu->book().cut_at(*b.last_end);
       gpu->book().cut_at(b.first_end);
     }
   }
-  return breaks;
 }
 
 void Controller::watch_device_events() {

@@ -40,23 +40,36 @@ std::vector<RunBreak> CountedWork::add(std::span<const Instant> ends) {
 }
 
 // The phase's first end opens a run of its own: between the two the job did other work.
-void CountedWork::enter_phase(std::size_t phase, std::optional<Instant> began) {
+std::vector<RunBreak> CountedWork::enter_phase(std::size_t phase, std::optional<Instant> began) {
   if (phase >= runs_.size()) runs_.resize(phase + 1);
-  auto& runs = runs_[current_];
+  // The ends since it began are the new phase's: taken from the old one and given again.
+  const auto moved = began ? take_back(*began) : std::vector<Instant>();
   current_ = phase;
   reopen_run_ = true;
-  if (!began) return;
-  // The ends since it began are the new phase's: taken from the old one and given again.
-  const auto first = std::ranges::lower_bound(recent_ends_, *began);
-  const std::vector<Instant> moved(first, recent_ends_.end());
-  if (moved.empty() || runs.empty() || first == recent_ends_.begin()) return;
-  IterationRun& run = runs.back();
-  if (run.first_end >= moved.front() || run.iterations < moved.size()) return;
-  run.iterations -= moved.size();
-  run.last_end = *(first - 1);
-  recent_ends_.erase(first, recent_ends_.end());
-  iterations_ -= moved.size();
-  add(moved);
+  return add(moved);
+}
+
+// Uncounts the ends of the current phase since then, as far as they are kept: the one before them
+// ends what is left of their run. Ends of an earlier phase are in no run of this one and stay.
+std::vector<Instant> CountedWork::take_back(Instant began) {
+  auto& runs = runs_[current_];
+  std::vector<Instant> taken;
+  while (!runs.empty() && !recent_ends_.empty() && recent_ends_.back() >= began &&
+         recent_ends_.back() == runs.back().last_end) {
+    IterationRun& run = runs.back();
+    if (run.iterations > 0 && recent_ends_.size() < 2) break;
+    taken.push_back(recent_ends_.back());
+    recent_ends_.pop_back();
+    --iterations_;
+    if (run.iterations == 0) {
+      runs.pop_back();
+    } else {
+      --run.iterations;
+      run.last_end = recent_ends_.back();
+    }
+  }
+  std::ranges::reverse(taken);
+  return taken;
 }
 
 std::span<const IterationRun> CountedWork::runs(std::size_t phase) const {

@@ -33,8 +33,9 @@ class CountedWork {
   std::vector<RunBreak> add(std::span<const Instant> ends);
 
   // Iterations from here on are of that phase, known or new. `began`: when, if that was noticed
-  // only later; ends up to a minute back are then put right.
-  void enter_phase(std::size_t phase, std::optional<Instant> began);
+  // only later; ends of the phase so far, up to a minute back, are then put right. Where runs began
+  // among these.
+  std::vector<RunBreak> enter_phase(std::size_t phase, std::optional<Instant> began);
   std::size_t phase() const { return current_; }
   // In order of time; between two of them the job did something else.
   std::span<const IterationRun> runs(std::size_t phase) const;
@@ -44,6 +45,8 @@ class CountedWork {
   std::optional<double> rate(Instant now) const;
 
  private:
+  std::vector<Instant> take_back(Instant began);
+
   std::vector<std::vector<IterationRun>> runs_ = std::vector<std::vector<IterationRun>>(1);
   std::size_t current_ = 0;
   bool reopen_run_ = true;  // the next end follows on other work

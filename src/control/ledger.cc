@@ -29,18 +29,18 @@ void add(report::Figure& sum, const report::Figure& more) {
 
 }  // namespace
 
-void Ledger::new_phase(std::optional<Instant> began) {
-  if (counted_.runs(phase()).empty() && windows_[phase()].empty()) return;
+std::vector<RunBreak> Ledger::new_phase(std::optional<Instant> began) {
+  if (counted_.runs(phase()).empty() && windows_[phase()].empty()) return {};
   windows_.emplace_back();
   const std::size_t added = windows_.size() - 1;
-  counted_.enter_phase(added, began);
   if (began) spans_.enter_phase(added, *began);
+  return counted_.enter_phase(added, began);
 }
 
-void Ledger::resume_phase(std::size_t phase, Instant began) {
-  if (phase >= windows_.size() || phase == counted_.phase()) return;
-  counted_.enter_phase(phase, began);
+std::vector<RunBreak> Ledger::resume_phase(std::size_t phase, Instant began) {
+  if (phase >= windows_.size() || phase == counted_.phase()) return {};
   spans_.enter_phase(phase, began);
+  return counted_.enter_phase(phase, began);
 }
 
 void Ledger::add_observation(const policy::Observation& observation) {
@@ -70,6 +70,33 @@ void Ledger::close(report::Session& session) const {
   close_search(session);
 }
 
+void Ledger::add_pause(Evidence& evidence, Instant from, Instant to) const {
+  const auto used = energy_.assumed_between(from, to);
+  evidence.pause_energy_j += used.value;
+  // Pauses are alike: what is assumed of them is off to the same side.
+  evidence.pause_energy_error_j += used.error;
+  evidence.pause_time_s += seconds_of(to - from);
+}
+
+// What lies between two runs of one phase with none that compares between them: a pause, or work
+// without a baseline. Between runs of two phases lies the iteration that changed, nobody's.
+void Ledger::add_counted_pauses(Evidence& evidence) const {
+  struct PhaseRun {
+    std::size_t phase;
+    IterationRun run;
+  };
+  std::vector<PhaseRun> all;
+  for (std::size_t phase = 0; phase < windows_.size(); ++phase) {
+    if (!baseline_of(windows_[phase])) continue;
+    for (const IterationRun& run : counted_.runs(phase)) all.push_back({phase, run});
+  }
+  std::ranges::sort(all, {}, [](const PhaseRun& r) { return r.run.first_end; });
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (all[i - 1].phase != all[i].phase) continue;
+    add_pause(evidence, all[i - 1].run.last_end, all[i].run.first_end);
+  }
+}
+
 // Counted iterations of each phase that has a baseline and whose energy is known.
 Evidence Ledger::counted_evidence() const {
   Evidence evidence;
@@ -78,8 +105,7 @@ Evidence Ledger::counted_evidence() const {
     const auto baseline = baseline_of(windows_[phase]);
     if (!baseline) continue;
     ComparedWork work{.baseline = *baseline, .iterations = {}, .time_s = 0, .energy_j = {}};
-    const auto runs = counted_.runs(phase);
-    for (const IterationRun& run : runs) {
+    for (const IterationRun& run : counted_.runs(phase)) {
       const auto used = energy_.between(run.first_end, run.last_end);
       if (!used) continue;
       compared += run.iterations;
@@ -87,13 +113,9 @@ Evidence Ledger::counted_evidence() const {
       work.time_s += seconds_of(run.last_end - run.first_end);
       add(work.energy_j, *used);
     }
-    for (std::size_t i = 1; i < runs.size(); ++i) {
-      const Instant from = runs[i - 1].last_end, to = runs[i].first_end;
-      evidence.pause_energy_j += energy_.between(from, to).value_or(report::Figure{}).value;
-      evidence.pause_time_s += seconds_of(to - from);
-    }
     evidence.work.push_back(work);
   }
+  add_counted_pauses(evidence);
   evidence.compared_share = static_cast<double>(compared) / static_cast<double>(iterations());
   evidence.of_all = fmt::format("{} of {} iterations", compared, iterations());
   return evidence;
@@ -112,13 +134,12 @@ Evidence Ledger::traced_evidence() const {
     std::map<std::string, double> iterations_off;
     for (const SettingSpan& span : spans) {
       if (span.phase != phase || span.to <= span.from) continue;
-      const auto used = energy_.between(span.from, span.to);
-      const double span_s = seconds_of(span.to - span.from);
       if (span.idle) {
-        evidence.pause_energy_j += used.value_or(report::Figure{}).value;
-        evidence.pause_time_s += span_s;
+        add_pause(evidence, span.from, span.to);
         continue;
       }
+      const auto used = energy_.between(span.from, span.to);
+      const double span_s = seconds_of(span.to - span.from);
       all_s += span_s;
       if (!baseline || !used) continue;
       // At default clocks the baseline's own time cancels.

@@ -42,9 +42,12 @@ class Ledger {
 
   // The work became another (or what is counted did): a new phase with a baseline of its own.
   // `began`: when, if that was noticed only later; ends up to a minute back are then put right.
-  void new_phase(std::optional<Instant> began = std::nullopt);
+  // Where runs began among these: energy is to be cut there. What was booked before other work was
+  // noticed cannot be cut any more: one stretch of a few seconds may hold both kinds, and is shared
+  // out by time.
+  std::vector<RunBreak> new_phase(std::optional<Instant> began = std::nullopt);
   // The work of an earlier phase is back: its iterations compare with that phase's baseline.
-  void resume_phase(std::size_t phase, Instant began);
+  std::vector<RunBreak> resume_phase(std::size_t phase, Instant began);
   std::size_t phase() const { return counted_.phase(); }
 
   void add_observation(const policy::Observation& observation);
@@ -60,6 +63,8 @@ class Ledger {
 
  private:
   bool by_traces() const { return iterations() == 0 && spans_.begun(); }
+  void add_pause(Evidence& evidence, Instant from, Instant to) const;
+  void add_counted_pauses(Evidence& evidence) const;
   Evidence counted_evidence() const;
   Evidence traced_evidence() const;
   void close_net(report::Session& session) const;

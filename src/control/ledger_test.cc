@@ -147,6 +147,125 @@ TEST(Ledger, APauseCountsAsWhatItWas) {
   EXPECT_EQ(s.iterations, 102U);
 }
 
+// Two kinds of work in turn, each at its held clock: A saves 20 % and loses 4 %, B saves 10 %.
+class LedgerOfTwo : public ::testing::Test {
+ protected:
+  // 50 iterations of 1.04 s at 80 J, against 1 s and 100 J.
+  void a() { spell(1.04, 50, 80); }
+  // 25 of 2 s at 360 J, against 2 s and 400 J.
+  void b() { spell(2, 25, 360); }
+  void spell(double each_s, int iterations, double each_j) {
+    iterate(ledger_, now_s_ + each_s, each_s, iterations + 1);
+    const double to_s = now_s_ + each_s * (iterations + 1);
+    ledger_.add_energy(0, at(now_s_), at(to_s), Joules(each_j * (iterations + 1)), Joules(0));
+    now_s_ = to_s;
+  }
+  // Their truth: so many spells of each.
+  static void expect_truth(const report::Session& s, int a, int b) {
+    ASSERT_TRUE(s.saving) << s.no_saving_reason;
+    const double used = a * 50 * 80 + b * 25 * 360, by_default = a * 50 * 100 + b * 25 * 400;
+    EXPECT_NEAR(s.saving->net_saving.value, 1 - used / by_default, 1e-9);
+    EXPECT_NEAR(s.saving->net_slowdown.value, a * 2.0 / (a * 50 + b * 50), 1e-9);
+    EXPECT_LT(s.saving->net_saving.error, 0.01) << "nothing in it is a pause";
+  }
+
+  Ledger ledger_;
+  double now_s_ = 0;
+};
+
+TEST_F(LedgerOfTwo, OtherWorkBetweenIsNoPause) {
+  a();
+  ledger_.add_observation(window({}, 5, 1.0, 100));
+  ledger_.new_phase();
+  b();
+  ledger_.add_observation(window({}, 65, 2.0, 400));
+  ledger_.resume_phase(0, at(now_s_ + 0.1));
+  a();
+  expect_truth(closed(ledger_), 2, 1);
+}
+
+TEST_F(LedgerOfTwo, NorIsItWhenBothReturn) {
+  a();
+  ledger_.add_observation(window({}, 5, 1.0, 100));
+  ledger_.new_phase();
+  b();
+  ledger_.add_observation(window({}, 65, 2.0, 400));
+  ledger_.resume_phase(0, at(now_s_ + 0.1));
+  a();
+  ledger_.resume_phase(1, at(now_s_ + 0.1));
+  b();
+  expect_truth(closed(ledger_), 2, 2);
+}
+
+// A pause within one of them still is one: 100 s and 2 kJ in which nothing was saved.
+TEST_F(LedgerOfTwo, APauseWithinOneOfThemIsCountedOnce) {
+  a();
+  ledger_.add_observation(window({}, 5, 1.0, 100));
+  ledger_.add_energy(0, at(now_s_), at(now_s_ + 98.96), Joules(1920), Joules(0));
+  now_s_ += 98.96;  // with the iteration that follows: 100 s and 2 kJ
+  a();
+  ledger_.new_phase();
+  b();
+  ledger_.add_observation(window({}, 265, 2.0, 400));
+  ledger_.resume_phase(0, at(now_s_ + 0.1));
+  a();
+  const auto s = closed(ledger_);
+  ASSERT_TRUE(s.saving) << s.no_saving_reason;
+  EXPECT_NEAR(s.saving->net_saving.value, 4000.0 / (25000 + 2000), 1e-9);
+  EXPECT_NEAR(s.saving->net_slowdown.value, 6.0 / (200 + 100), 1e-9);
+}
+
+// Other work without a baseline saved nothing that could be told: like a pause.
+TEST_F(LedgerOfTwo, WorkWithoutABaselineBetweenCountsAsAPause) {
+  a();
+  ledger_.add_observation(window({}, 5, 1.0, 100));
+  ledger_.new_phase();
+  spell(10, 9, 1000);
+  ledger_.resume_phase(0, at(now_s_ + 0.1));
+  a();
+  const auto s = closed(ledger_);
+  ASSERT_TRUE(s.saving) << s.no_saving_reason;
+  EXPECT_NEAR(s.saving->net_slowdown.value, 4.0 / (100 + 101.04), 1e-9);
+  EXPECT_NEAR(s.saving->net_saving.value, 2000.0 / (10000 + 10080), 1e-9);
+}
+
+// The energy of a pause that was never read is not nothing: the saving is of the whole.
+TEST(Ledger, APauseOfUnknownEnergyDrawsTheMean) {
+  const auto with_pause = [](bool read) {
+    Ledger ledger;
+    iterate(ledger, 0, 1, 51);
+    iterate(ledger, 150, 1, 51);
+    ledger.add_energy(0, at(0), at(50), Joules(4000), Joules(0));
+    if (read) ledger.add_energy(0, at(50), at(150), Joules(8000), Joules(0));
+    ledger.add_energy(0, at(150), at(200), Joules(4000), Joules(0));
+    ledger.add_observation(window({}, 5, 1.0, 100));
+    return closed(ledger);
+  };
+  const auto read = with_pause(true), unread = with_pause(false);
+  ASSERT_TRUE(read.saving && unread.saving);
+  EXPECT_NEAR(unread.saving->net_saving.value, 0.2 * 10 / 18, 1e-9);
+  EXPECT_NEAR(unread.saving->net_saving.value, read.saving->net_saving.value, 1e-9);
+  // It may have drawn nothing, or twice as much.
+  EXPECT_GT(unread.saving->net_saving.error, read.saving->net_saving.error + 0.01);
+  EXPECT_NEAR(unread.saving->net_slowdown.error, read.saving->net_slowdown.error, 1e-12);
+}
+
+// Other work that is noticed late is told where it began, to cut energy there.
+TEST(Ledger, TellsWhereOtherWorkBegan) {
+  Ledger ledger;
+  iterate(ledger, 0, 1, 51);
+  ledger.add_observation(window({}, 5, 1.0, 100));
+  iterate(ledger, 52, 2, 10);
+  const auto left = ledger.new_phase(at(52));
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].first_end, at(52));
+  iterate(ledger, 71, 1, 10);
+  const auto returned = ledger.resume_phase(0, at(71));
+  ASSERT_EQ(returned.size(), 1U);
+  EXPECT_EQ(returned[0].first_end, at(71));
+  EXPECT_EQ(ledger.iterations(), 71U);
+}
+
 TEST(Ledger, NothingIsClaimedWhenMuchOfTheWorkHasNoBaseline) {
   Ledger ledger;
   iterate(ledger, 0, 1, 51);

@@ -59,6 +59,22 @@ TEST(LedgerByTraces, IdlenessIsAPause) {
   EXPECT_NEAR(with_idle(true).saving->net_slowdown.value, 0.02, 1e-9);
 }
 
+// Idle, and never read: the mean of what was read is assumed.
+TEST(LedgerByTraces, IdlenessOfUnknownEnergyDrawsTheMean) {
+  Ledger ledger;
+  ledger.traces_begin(at(0));
+  ledger.add_setting(sm(1000), at(0));
+  ledger.add_idle(true, at(52));
+  ledger.add_idle(false, at(152));
+  ledger.add_energy(0, at(0), at(52), Joules(52 * 80), Joules(0));
+  ledger.add_energy(0, at(152), at(204), Joules(52 * 80), Joules(0));
+  ledger.add_observation(look({}, 0.5, 100));
+  ledger.add_observation(look(1000, 0.52, 80));
+  const auto s = closed(ledger);
+  ASSERT_TRUE(s.saving) << s.no_saving_reason;
+  EXPECT_NEAR(s.saving->net_saving.value, (10000 - 104 * 80) / (10000.0 + 8000), 1e-9);
+}
+
 TEST(LedgerByTraces, TimeAtASettingOfWhichNothingIsKnownIsNotCompared) {
   Ledger ledger;
   ledger.traces_begin(at(0));
