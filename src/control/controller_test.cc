@@ -24,8 +24,14 @@ TEST(Controller, FindsHoldsAndTellsTheTruth) {
   for (const char* name : {"LSTM", "stream", "dgemm"}) {
     Scene scene(measured(name));
     scene.start();
-    scene.pass(400);
-    EXPECT_EQ(scene.controller->state(), State::kHold) << name;
+    scene.pass(120);
+    // Looks go on, ever rarer: at any one moment there may be one.
+    int held_s = 0;
+    for (int second = 120; second < 400; ++second) {
+      scene.pass(1);
+      held_s += scene.controller->state() == State::kHold;
+    }
+    EXPECT_GE(held_s, 280 * 3 / 5) << name;
     EXPECT_TRUE(scene.lock()) << name;
     EXPECT_THAT(scene.states, ::testing::IsSupersetOf({State::kWarmup, State::kBaseline,
                                                        State::kSearch, State::kHold}));

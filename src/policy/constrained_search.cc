@@ -54,9 +54,11 @@ Decision ConstrainedSearch::decide(const Problem& problem,
 
   // What is claimed at the end rests on default clocks, and a job changes: they are measured again
   // now and then in any case.
-  const double age_s = log.blocks.back().at_s - log.last_baseline_s;
-  if (hold != 0 &&
-      age_s > std::max(options_.second_baseline_s, options_.baseline_age * log.measured_s)) {
+  const double now_s = log.blocks.back().at_s;
+  const bool cold = log.last_baseline_s < options_.card_is_warm_s;
+  const bool old = now_s - log.last_baseline_s >
+                   std::max(options_.warm_baseline_s, options_.baseline_age * log.measured_s);
+  if (hold != 0 && (old || (cold && now_s > options_.warm_baseline_s))) {
     return at(Purpose::kBaseline, {}, outlook.goal(0), "fresh baseline");
   }
   const Outlook::Measurement next = outlook.best_measurement(hold);

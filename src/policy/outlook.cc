@@ -48,6 +48,7 @@ Outlook::Outlook(const Problem& problem, const ConstrainedSearchOptions& options
   for (std::size_t k = 0; k < beliefs_.size(); ++k) worths_.push_back(worth(problem, beliefs_[k]));
   find_reach();
   allowance_s_ = allowance_s();
+  time_allowance_s_ = time_allowance_s();
 }
 
 bool Outlook::within(std::size_t k, double sigmas) const {
@@ -159,15 +160,25 @@ double Outlook::allowance_s() const {
          (gained > 0 ? 0.5 : 1) * gained;
 }
 
+// What may be spent beyond the limit by looking: were the job to run for as long again as it has,
+// and at the limit all the time, it would not be over it by more than as much again.
+double Outlook::time_allowance_s() const {
+  double spent = 0;
+  for (const Evidence& e : log_.blocks) {
+    spent += e.span_s * std::max(0.0, -std::expm1(limit_ - beliefs_[e.candidate].time));
+  }
+  return 1 * std::expm1(limit_) * log_.measured_s - spent;
+}
+
 // That a look at `k` would not lose more than may be lost when things are as bad as may well be.
 bool Outlook::affordable(std::size_t k, double length) const {
   const double sigmas = options_.downside_sigmas;
-  const double worst = worths_[k].value + sigmas * beliefs_.contrast_error(k, 0, time_weight_);
-  if (worst <= 0) return true;
   // An iteration that is under way when clocks change counts for nothing.
   const double slow = beliefs_[k].time + sigmas * beliefs_[k].time_error;
   const double took_s = options_.settle_s + length * window_seconds(k, slow) + iteration_s(slow);
-  return took_s * std::exp(-slow) * std::expm1(worst) <= allowance_s_;
+  if (took_s * -std::expm1(limit_ - slow) > time_allowance_s_) return false;
+  const double worst = worths_[k].value + sigmas * beliefs_.contrast_error(k, 0, time_weight_);
+  return worst <= 0 || took_s * std::exp(-slow) * std::expm1(worst) <= allowance_s_;
 }
 
 double Outlook::iteration_s(double log_time) const {

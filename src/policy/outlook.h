@@ -71,6 +71,7 @@ class Outlook {
   bool affordable(std::size_t k, double length = 1) const;
   double horizon_s() const;
   double allowance_s() const;
+  double time_allowance_s() const;
   double iteration_s(double log_time) const;
   double window_seconds(std::size_t k, double log_time) const;
   double admission(std::size_t k, double moved) const;
@@ -87,7 +88,7 @@ class Outlook {
   ResponseBelief beliefs_;
   std::vector<Worth> worths_;
   std::vector<Reach> reach_;  // by line
-  double allowance_s_ = 0;
+  double allowance_s_ = 0, time_allowance_s_ = 0;
 };
 
 }  // namespace gpoeo::policy
