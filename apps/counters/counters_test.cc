@@ -56,9 +56,18 @@ TEST(CountersProgram, SamplesEachPassAndNamesWhatItFound) {
 }
 
 TEST(CountersProgram, EndsEarlyWhenItsInputCloses) {
-  const auto answer = answer_of("GPU-0", {"--seconds", "60"}, kCupti, true);
+  const auto answer = answer_of("GPU-0", {"--seconds", "60", "--until-input-closes"}, kCupti, true);
   ASSERT_TRUE(answer.is_object()) << answer << ": and not after a minute";
   EXPECT_LT(answer.value("passes", 0), 2);
+}
+
+TEST(CountersProgram, ByHandItsInputMayBeAnything) {
+  EXPECT_EQ(answer_of("GPU-0", {"--seconds", "1"}, kCupti, true)["passes"], 2);
+}
+
+TEST(CountersProgram, NumbersThatAreNoneAreRefused) {
+  EXPECT_FALSE(answer_of("GPU-0", {"--iteration", "nan"}).is_object());
+  EXPECT_FALSE(answer_of("GPU-0", {"--seconds", "nan"}).is_object());
 }
 
 TEST(CountersProgram, WithoutATimerItCountsCycles) {

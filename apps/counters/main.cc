@@ -7,9 +7,11 @@
 // a job that ended meanwhile died of it: CUPTI's libraries tear themselves down at exit under the
 // thread that samples (docs/hardware.md, "Counters in a process of their own").
 //
-// Ends early, and well, when the pipe on its standard input is closed: so it never outlives gpoeo.
+// With --until-input-closes it ends early, and well, when the pipe on its standard input is closed:
+// so it never outlives gpoeo.
 #include <unistd.h>
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -59,17 +61,26 @@ int main(int argc, char** argv) {
   app.add_flag("--by-cycles", request.by_cycles,
                "Sample by cycles of the system clock, as on Turing and GA100, which have no timer");
   app.add_flag("--check", request.check_only, "Only see whether it could be done; samples nothing");
+  app.add_flag("--until-input-closes", request.until_input_closes,
+               "End early when standard input, a pipe, is closed: as gpoeo starts it");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (!std::isfinite(request.seconds) || !std::isfinite(request.iteration_s)) {
+    std::fprintf(stderr, "gpoeo-counters: --seconds and --iteration take numbers\n");
+    return 2;
   }
   // Whatever hangs in the driver does not hang for ever.
   ::alarm(kLongestLife_s);
   const Answer answer = read_counters(request);
   // Paths need not be UTF-8.
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
-  std::printf("%s\n", to_json(answer).dump(-1, ' ', false, kReplace).c_str());
+  const bool told =
+      std::printf("%s\n", to_json(answer).dump(-1, ' ', false, kReplace).c_str()) > 0 &&
+      std::fflush(stdout) == 0;
+  if (!told) return 1;
   return answer.error.empty() ? 0 : 1;
 }
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,10 +38,7 @@ constexpr const char* kUsualCupti[] = {"libcupti.so.13", "libcupti.so.12",
                                        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
                                        "/usr/local/cuda/lib64/libcupti.so"};
 
-// Only of a pipe, as gpoeo gives it: started by hand, the input may be anything.
-bool asked_to_stop(const void*) {
-  struct stat input {};
-  if (::fstat(STDIN_FILENO, &input) != 0 || !S_ISFIFO(input.st_mode)) return false;
+bool input_is_closed(const void*) {
   pollfd closed{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   return ::poll(&closed, 1, 0) > 0 && (closed.revents & (POLLHUP | POLLERR)) != 0;
 }
@@ -166,8 +162,9 @@ void sample(void* cupti, const Request& request, const MetricList& list, Answer*
   ask.interval_ns = kIntervalNs;
   ask.window_ns = static_cast<std::uint64_t>(pass_length_s(request, list.count) * kBillion);
   ask.by_cycles = request.by_cycles;
-  ask.should_stop = &asked_to_stop;
-  for (std::size_t i = 0; i < list.count && !asked_to_stop(nullptr); ++i) {
+  if (request.until_input_closes) ask.should_stop = &input_is_closed;
+  for (std::size_t i = 0;
+       i < list.count && !(request.until_input_closes && input_is_closed(nullptr)); ++i) {
     const MetricPass& pass = list.passes[i];
     ask.metrics = pass.metrics;
     ask.count = pass.count;

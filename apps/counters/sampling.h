@@ -16,6 +16,7 @@ struct Request {
   std::int64_t job = 0;            // a process whose libcupti is tried after those; 0: none
   double seconds = 4;
   double iteration_s = 0;  // 0: not known
+  bool until_input_closes = false;
   bool by_cycles = false;  // as on cards without a timer for it
   bool check_only = false;
 };
@@ -29,7 +30,7 @@ struct Answer {
   std::vector<std::pair<std::string, double>> values;  // by name (base/activity.h)
 };
 
-// Changes this process's environment; stops when standard input is closed. Thread rule: the main
+// Changes this process's environment; may stop when standard input is closed. Thread rule: the main
 // thread, once.
 Answer read_counters(const Request& request);
 

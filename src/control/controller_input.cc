@@ -103,7 +103,9 @@ void Controller::follow_traces(Instant now) {
     case TraceMeter::Event::kTakesOver:
       work_.recognise(false);
       ledger_.traces_begin(now);
-      ledger_.add_note("no launch was seen: iterations are compared by their power traces");
+      ledger_.add_note(
+          "no iterations were found in launches or marks by then: they are compared by their power "
+          "traces");
       break;
     case TraceMeter::Event::kIdle:
       ledger_.add_idle(true, traces_->last_busy());

@@ -16,6 +16,7 @@ namespace {
 constexpr int kPasses = 8;
 constexpr Seconds kLeast{4.0};
 constexpr Seconds kLongest{30.0};
+constexpr Seconds kLongestAnswer{600.0};
 
 struct ToolAnswer {
   CounterReading reading;
@@ -61,8 +62,10 @@ Result<ToolAnswer> parse_answer(const std::string& text) {
       }
     }
   }
-  if (answer.reading.activity == Activity{} || answer.end <= answer.begin) {
-    return make_error(ErrorKind::kInvalid, "gpoeo-counters told no plausible value");
+  const Seconds window = to_seconds(answer.end - answer.begin);
+  if (answer.reading.activity == Activity{} || window.value() <= 0 || window > kLongestAnswer ||
+      answer.reading.counted.value() < 0 || answer.reading.counted > window) {
+    return make_error(ErrorKind::kInvalid, "gpoeo-counters told nothing plausible");
   }
   return answer;
 }
@@ -78,6 +81,7 @@ Status OutsideCounters::begin(Instant, Seconds iteration) {
   iteration_ = iteration;
   for (const std::string& gpu : options_.gpus) {
     std::vector<std::string> command{options_.program.string(),
+                                     "--until-input-closes",
                                      "--gpu",
                                      gpu,
                                      "--metrics",

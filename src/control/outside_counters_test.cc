@@ -78,7 +78,7 @@ TEST_F(OutsideCountersTest, TellWhatTheProgramPrints) {
 
 TEST_F(OutsideCountersTest, AreTheMeanOverTheJobsGpus) {
   open(R"(case "$2" in GPU-0) v=0.4;; *) v=0.8;; esac
-echo "{\"begin_unix_ns\":1,\"end_unix_ns\":2,\"covered_s\":1,\"values\":{\"sm_active\":$v}}")",
+echo "{\"begin_unix_ns\":1,\"end_unix_ns\":2000000001,\"covered_s\":1,\"values\":{\"sm_active\":$v}}")",
        {"GPU-0", "GPU-1"});
   ASSERT_TRUE(source_->begin(kNow, Seconds(0.25)));
   const auto reading = answer();
@@ -103,6 +103,9 @@ TEST_F(OutsideCountersTest, WhateverElseItPrintsIsAnErrorAndNothingWorse) {
       "kill -9 $$",
       R"(echo '{"error":7}')",
       R"(echo '{"begin_unix_ns":1,"end_unix_ns":2,"values":{"sm_active":17,"what":1}}')",
+      R"(echo '{"begin_unix_ns":1,"end_unix_ns":9223372036854775807,"covered_s":-1e300,)"
+      R"("values":{"sm_active":0.5}}')",
+      R"(echo '{"begin_unix_ns":0,"end_unix_ns":1000000000,"covered_s":2,"values":{"sm_active":0.5}}')",
       R"(echo '{"begin_unix_ns":2,"end_unix_ns":1,"values":{"sm_active":0.5}}')",
       R"(echo '{"begin_unix_ns":"x","end_unix_ns":[],"values":{"sm_active":"y"}}')",
       "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done"};

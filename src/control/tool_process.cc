@@ -61,7 +61,7 @@ Result<ToolProcess> ToolProcess::start(const std::vector<std::string>& command) 
 
 ToolProcess::~ToolProcess() {
   if (pid_ <= 0) return;
-  ::kill(pid_, SIGKILL);
+  ::kill(-pid_, SIGKILL);  // its group: whatever it started, too
   // One that hangs in the driver cannot be waited for.
   for (int i = 0; i < 100 && ::waitpid(pid_, nullptr, WNOHANG) == 0; ++i) ::usleep(1000);
 }

@@ -52,8 +52,8 @@ std::optional<report::BaselineSection> baseline_of(std::span<const policy::Obser
   if (baseline.windows == 0) return std::nullopt;
   baseline.time_s = time.with_drift();
   baseline.energy_j = energy.with_drift();
-  baseline.energy_j.error =
-      std::hypot(baseline.energy_j.error, kThermalError * baseline.energy_j.value);
+  baseline.energy_j.error = std::hypot(
+      baseline.energy_j.error, (warm_one ? kThermalError : kColdError) * baseline.energy_j.value);
   return baseline;
 }
 
