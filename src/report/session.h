@@ -88,7 +88,7 @@ struct Session {
   double duration_s = 0;  // of the job, on the session's clock
   std::vector<GpuSection> gpus;
   std::string progress_source;
-  bool by_traces = false;  // no iteration was counted: power traces were compared instead
+  bool by_traces = false;        // no iteration was counted: power traces were compared instead
   std::uint64_t iterations = 0;  // from the job's start, restated when the unit became known late
   std::string
       launch_log;  // how it went: "running to the end", "stopped: ...", "never started: ..."
