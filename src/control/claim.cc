@@ -15,6 +15,8 @@ namespace {
 // Least share of all work that a net figure must rest on.
 constexpr double kLeastCompared = 0.8;
 constexpr unsigned kMostWorkChanges = 3;
+// Up to there lost launches are made up for (docs/iterations.md, "1 % lost").
+constexpr double kMostLost = 0.01;
 // A claim that may be off by more (one standard error; kNinety of them are its interval) is none.
 constexpr double kWidestClaim = 0.06;
 // What pauses saved lies between nothing and what the iterations did: the 90 % interval reaches it.
@@ -89,9 +91,13 @@ Claim claim(const Evidence& evidence) {
 std::string why_nothing_is_claimed(const Circumstances& circumstances,
                                    const std::optional<report::SavingSection>& saving) {
   if (!circumstances.clocks_may_be_set) return "no clock was set";
-  if (circumstances.clock_writes == 0) return "default clocks were kept all the time";
   if (circumstances.several_jobs) {
     return "several processes launch work of their own; run each by itself";
+  }
+  if (circumstances.clock_writes == 0) return "default clocks were kept all the time";
+  if (circumstances.launches_lost > kMostLost) {
+    return fmt::format("{:.0f} % of the launches were lost, and iterations with them",
+                       100 * circumstances.launches_lost);
   }
   if (circumstances.work_changes >= kMostWorkChanges) {
     return fmt::format("the work changed {} times: its iterations do not compare",

@@ -43,6 +43,7 @@ struct Circumstances {
   unsigned clock_writes = 0;
   bool several_jobs = false;  // of which only one was followed
   unsigned work_changes = 0;
+  double launches_lost = 0;  // share of them that found no room in the ring
 };
 
 struct Claim {

@@ -86,6 +86,13 @@ TEST(Claim, NothingIsClaimedOfWhatCannotBe) {
   EXPECT_THAT(why_nothing_is_claimed({.clocks_may_be_set = false}, {}), HasSubstr("no clock"));
   EXPECT_THAT(why_nothing_is_claimed({.clock_writes = 3, .several_jobs = true}, saving(0, 0.005)),
               HasSubstr("several processes"));
+  EXPECT_THAT(why_nothing_is_claimed({.clock_writes = 0, .several_jobs = true}, saving(0, 0.005)),
+              HasSubstr("several processes"))
+      << "the reason of the reason";
+  EXPECT_THAT(why_nothing_is_claimed({.clock_writes = 3, .launches_lost = 0.4}, saving(0, 0.005)),
+              HasSubstr("40 % of the launches were lost"));
+  EXPECT_THAT(why_nothing_is_claimed({.clock_writes = 3, .launches_lost = 0.005}, saving(0, 0.005)),
+              IsEmpty());
   EXPECT_THAT(why_nothing_is_claimed({.clock_writes = 3, .work_changes = 3}, saving(0, 0.005)),
               HasSubstr("changed 3 times"));
 }

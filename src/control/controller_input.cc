@@ -181,7 +181,8 @@ report::Session Controller::finish() {
           why_nothing_is_claimed({.clocks_may_be_set = measure_only_reason_.empty(),
                                   .clock_writes = session.clock_writes,
                                   .several_jobs = several_jobs_,
-                                  .work_changes = work_.changes()},
+                                  .work_changes = work_.changes(),
+                                  .launches_lost = progress_.launches_lost()},
                                  session.saving);
       !reason.empty()) {
     session.saving.reset();

@@ -311,6 +311,12 @@ void RingProgress::finish(Instant now) {
   drop_impossible_ends(now);
 }
 
+double RingProgress::launches_lost() const {
+  if (followed_ == nullptr || followed_->has_steps) return 0;  // steps do not hang on launches
+  const auto lost = static_cast<double>(followed_->reader.dropped());
+  return lost > 0 ? lost / (lost + static_cast<double>(followed_->records)) : 0;
+}
+
 std::string RingProgress::launch_log() const {
   const Process* best = nullptr;
   for (const auto& [name, process] : processes_) {

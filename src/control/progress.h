@@ -48,6 +48,8 @@ class ProgressReader {
   // Whether processes work independently of one another, so that the one that is followed does not
   // speak for the others. The ranks of one synchronised job launch about equally much.
   virtual bool several_jobs() const { return false; }
+  // Share of the launches that were lost before they could be read.
+  virtual double launches_lost() const { return 0; }
   // What went wrong or was lost, one line each, each told once.
   virtual std::vector<std::string> take_notes() = 0;
 };
@@ -66,6 +68,7 @@ class RingProgress final : public ProgressReader {
   void finish(Instant now) override;
   std::string launch_log() const override;
   bool several_jobs() const override;
+  double launches_lost() const override;
   std::vector<std::string> take_notes() override { return std::exchange(notes_, {}); }
   // Of the process that is followed, to ask it for counters; nullptr: none. Good until the next
   // poll().
