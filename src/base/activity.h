@@ -95,6 +95,12 @@ constexpr bool plausible(const ActivityWord& word, double value) {
   return value >= 0 && value <= (word.share ? kMostShare : kMostRate);
 }
 
+// Leaves out what is not plausible.
+constexpr void set_if_plausible(Activity& activity, const ActivityWord& word, double value) {
+  if (!plausible(word, value)) return;
+  activity.*word.field = word.share && value > 1 ? 1.0 : value;
+}
+
 // Sectors missed for each instruction executed; absent where a part is, or nothing was executed.
 constexpr std::optional<double> misses_per_instruction(const Activity& a,
                                                        std::optional<double> sectors_per_s,

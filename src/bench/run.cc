@@ -47,7 +47,7 @@ twin::DeviceModel with_sensors(const twin::DeviceModel& device, const twin::JobS
     d.power_samples.jitter_us = 0;
   }
   if (options.counters) {
-    // Whatever the card has: on one without GPM they come from inside the job.
+    // Whatever the card has: on one without GPM they come from the twin's job.
     d.readings[static_cast<std::size_t>(gpu::Reading::kCounters)] =
         static_cast<std::uint8_t>(gpu::Support::kYes);
     const auto& measured = job.stages.front().measured;

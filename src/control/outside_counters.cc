@@ -12,10 +12,6 @@
 namespace gpoeo::control {
 namespace {
 
-// All passes together: each half a second, or one iteration of a slow job.
-constexpr int kPasses = 8;
-constexpr Seconds kLeast{4.0};
-constexpr Seconds kLongest{30.0};
 constexpr Seconds kLongestAnswer{600.0};
 
 struct ToolAnswer {
@@ -56,10 +52,7 @@ Result<ToolAnswer> parse_answer(const std::string& text) {
     for (const auto& [name, value] : values->items()) {
       const ActivityWord* word = find_activity(name);
       if (word == nullptr || !value.is_number()) continue;
-      const double v = value.get<double>();
-      if (plausible(*word, v)) {
-        answer.reading.activity.*word->field = word->share ? std::min(v, 1.0) : v;
-      }
+      set_if_plausible(answer.reading.activity, *word, value.get<double>());
     }
   }
   const Seconds window = to_seconds(answer.end - answer.begin);
@@ -74,7 +67,7 @@ Result<ToolAnswer> parse_answer(const std::string& text) {
 
 Status OutsideCounters::begin(Instant, Seconds iteration) {
   ending_.clear();  // whatever has not ended by now hangs, and is killed
-  const Seconds length = std::clamp(iteration * kPasses, kLeast, kLongest);
+  const Seconds length = passes_length(iteration);
   const wire::RingReader* ring = progress_.followed_ring();
   done_.clear();
   passes_ = 0;

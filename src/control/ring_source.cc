@@ -12,11 +12,7 @@
 namespace gpoeo::control {
 namespace {
 
-// The metrics of a chip take up to eight passes, each of half a second or of one iteration.
-constexpr int kPasses = 8;
-constexpr Seconds kLeast{4.0};
-constexpr Seconds kLongest{30.0};
-// Setting up and evaluating took under a second on an H200; a job may also pause its launches.
+// A twin's job may pause for a while.
 constexpr Duration kPatience = std::chrono::seconds(8);
 
 std::string explain(const wire::CounterBlock& answer) {
@@ -43,8 +39,7 @@ Activity activity_of(const wire::CounterBlock& answer) {
   Activity activity;
   for (const auto& value : std::span(answer.values).first(answer.count)) {
     const ActivityWord* word = find_activity(value.metric);
-    if (word == nullptr || !plausible(*word, value.value)) continue;
-    activity.*word->field = word->share ? std::min(value.value, 1.0) : value.value;
+    if (word != nullptr) set_if_plausible(activity, *word, value.value);
   }
   return activity;
 }
@@ -62,7 +57,7 @@ Status RingSource::begin(Instant now, Seconds iteration) {
   if (ring->state() != wire::RingState::kRunning) {
     return make_error(ErrorKind::kNotSupported, "the job's program has gone quiet");
   }
-  const Seconds most = std::clamp(iteration * kPasses, kLeast, kLongest);
+  const Seconds most = passes_length(iteration);
   GPOEO_TRY(const auto before, ring->counters());
   window_ = std::max(window_, before ? before->window : 0) + 1;
   GPOEO_TRY_STATUS(

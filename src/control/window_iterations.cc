@@ -6,6 +6,17 @@
 #include <iterator>
 
 namespace gpoeo::control {
+namespace {
+
+constexpr int kPasses = 8;
+constexpr Seconds kLeast{4.0};
+constexpr Seconds kLongest{30.0};
+
+}  // namespace
+
+Seconds passes_length(Seconds iteration) {
+  return std::clamp(iteration * kPasses, kLeast, kLongest);
+}
 
 void count_iterations(std::span<const Instant> ends, const PassesWindow& window,
                       CounterReading& reading) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many iterations a counter window of CUPTI's covers. Its end is not ours to choose, so they
-// are told from the ends of iterations that came meanwhile.
+// A counter window of CUPTI's, or a twin job's in its place: how long it is asked to be, and how
+// many iterations it then covered. Its end is not ours to choose, so they are told from the ends of
+// iterations that came meanwhile.
 #pragma once
 
 #include <span>
@@ -8,6 +9,10 @@
 #include "control/counter_source.h"
 
 namespace gpoeo::control {
+
+// The metrics of a chip take up to eight passes, each of half a second or of one iteration; 4 to 30
+// seconds in all.
+Seconds passes_length(Seconds iteration);
 
 struct PassesWindow {
   Instant begin, end;      // from the first sample to the last

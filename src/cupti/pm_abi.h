@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory layouts of the calls of CUPTI's PM sampling and profiler host interfaces that this library
+// Memory layouts of the calls of CUPTI's PM sampling and profiler host interfaces that this module
 // makes (CUDA 12.6 and newer, driver r560 and newer). Own declarations, so that nothing of CUPTI is
 // needed to build; facts only: every block begins with its size and a null, and its size counts up
 // to the end of its last field.
@@ -160,7 +160,6 @@ inline constexpr std::size_t kDecodeBytes = offsetof(Decode, overflow) + sizeof(
 // CUptiResult, as far as they tell something.
 inline constexpr int kSuccess = 0;
 // Of cuptiPmSamplingDecodeData: the hardware dropped records.
-inline constexpr int kOutOfMemory = 8;
 inline constexpr int kInvalidMetricName = 17;
 inline constexpr int kHardwareBusy = 26;
 inline constexpr int kNotSupported = 27;

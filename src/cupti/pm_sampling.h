@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hardware counters from inside the job's process: one bounded window of CUPTI PM sampling. The
-// card samples its counters by a timer while kernels run as they always do: no replay, no
-// serialisation. Everything is taken and released inside one call, but CUPTI's profiler interface:
-// it is the process's, and stays initialised.
+// Hardware counters of a whole card: one bounded window of CUPTI PM sampling. The card samples its
+// counters by a timer, or by cycles where it has none, while kernels run as they always do: no
+// replay, no serialisation. Everything is taken and released inside one call, but CUPTI's profiler
+// interface: it is the process's, and stays initialised. Never in a job's process: a job that ends
+// meanwhile dies of it (docs/hardware.md, "What hurt").
 //
-// Thread rule: the caller's own thread, never one of the job's; one window at a time. No
-// exceptions; memory through malloc, bounded by kMostPmSamples and the hardware buffer.
+// Thread rule: one thread, one window at a time. No exceptions; memory is bounded by kMostPmSamples
+// and the hardware buffer.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,12 @@ inline constexpr std::size_t kMostPmMetrics = 24;
 // Decoded at one time; the rest waits in the hardware buffer.
 inline constexpr std::uint32_t kMostPmSamples = 1024;
 
-// Why a window has no values. Part of the wire format: numbers never change.
+// Why a window has no values.
 enum class PmError : std::uint32_t {
   kNone = 0,
   kNoCupti = 1,         // no libcupti, or one older than 12.6 (no PM sampling in it)
   kNoPrivilege = 2,     // the driver keeps counters to administrators
-  kNotThisGpu = 3,      // Turing, GA100, MIG, a virtual GPU
+  kNotThisGpu = 3,      // Volta and older, MIG, a virtual GPU
   kBusy = 4,            // another profiler holds the counters
   kUnknownMetric = 5,   // a name this chip does not have
   kTooManyMetrics = 6,  // they do not fit one hardware pass

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counters of a twin's job, through the real programs: from outside where the card has GPM, from
-inside the job where it has none, or none at all. Nothing here needs a GPU."""
+the twin's job where it has none, or none at all. Nothing here needs a GPU."""
 
 import csv
 import json
